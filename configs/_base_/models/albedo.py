@@ -1,0 +1,12 @@
+model = dict(
+    type='DenseEstimator',
+    backbone=dict(type='Sapiens2', arch='sapiens2_1b', img_size=(1024, 768)),
+    decode_head=dict(
+        type='AlbedoHead',
+        upsample_channels=(768, 512, 256, 128),
+        conv_out_channels=(64, 32, 16),
+        loss_decode=[
+            dict(type='L1Loss', loss_weight=2.0),
+            dict(type='AlbedoGradLoss', loss_weight=2.0),
+            dict(type='AlbedoChromaticityLoss', loss_weight=1.0),
+        ]))

@@ -1,0 +1,6 @@
+_base_ = './sapiens2-1b_pose_coco_wholebody-1024x768.py'
+train_cfg = dict(max_iters=10_000)
+model = dict(
+    backbone=dict(arch='sapiens2_0.4b'),
+    decode_head=dict(deconv_out_channels=(1024, 768), conv_out_channels=(512, 512, 256)))
+optim_wrapper = dict(paramwise_cfg=dict(layer_decay_rate=0.8), clip_grad=dict(max_norm=2.0))

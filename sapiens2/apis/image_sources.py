@@ -1,0 +1,97 @@
+"""What an inferencer is given, as one list: files, arrays and Pillow images, each with a name for its results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional, Union
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from sapiens2.utils.image_io import pillow_to_bgr, read_image
+from sapiens2.utils.image_list import list_images, output_stems
+
+ImageInput = Union[str, os.PathLike, np.ndarray, Image.Image]
+
+
+@dataclass(frozen=True)
+class ImageSource:
+    """One image, not read yet if it is a file.
+
+    Attributes:
+        stem: name of its results, '/' between folders; no other source of the list has it.
+        path: the file, None for an image in memory.
+        pixels: the image in memory, None for a file.
+    """
+
+    stem: str
+    path: Optional[Path] = None
+    pixels: Optional[Union[np.ndarray, Image.Image]] = None
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return self.stem if self.path is None else str(self.path)
+
+    def read(self) -> np.ndarray:
+        """(H, W, 3) uint8 BGR, upright.
+
+        Raises:
+            ValueError: naming the image, if it cannot be read, or if an array is no image.
+        """
+        if self.path is not None:
+            return read_image(self.path)
+        if isinstance(self.pixels, Image.Image):
+            return pillow_to_bgr(ImageOps.exif_transpose(self.pixels), self.stem)
+        return _checked_array(self.pixels, self.stem)
+
+
+def _checked_array(pixels: np.ndarray, name: str) -> np.ndarray:
+    """A grey or BGR array as (H, W, 3) BGR."""
+    if pixels.ndim == 2:
+        pixels = np.repeat(pixels[..., None], 3, axis=2)
+    if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8 or 0 in pixels.shape:
+        raise ValueError(f'{name}: an image array must be uint8 of shape (H, W, 3), BGR, or (H, W); this is '
+                         f'{pixels.dtype} of shape {pixels.shape}')
+    return np.ascontiguousarray(pixels)
+
+
+def image_sources(
+        inputs: Union[ImageInput, Sequence[Any]], missing: Optional[list[str]] = None,
+        out_dir: Optional[Path] = None) -> list[ImageSource]:
+    """The images that ``inputs`` name, in order.
+
+    Args:
+        inputs: a path (image, folder with its sub-folders, glob, or ``.txt`` list of paths), an array
+            (H, W, 3) uint8 BGR or (H, W), a Pillow image, or a sequence of paths or of images. A list that this
+            function returned is returned as it is.
+        missing: takes a line for each path that leads to no image; without it they are an error.
+        out_dir: folder of results. Pictures in it are results of an earlier run, and no inputs.
+
+    Raises:
+        FileNotFoundError: for paths that lead to no image.
+        TypeError: if the inputs are none of these, or if paths and images are mixed.
+        ValueError: if results would be written among the inputs.
+    """
+    items = [inputs] if isinstance(inputs, (str, os.PathLike, np.ndarray, Image.Image)) else list(inputs)
+    if isinstance(inputs, np.ndarray) and inputs.ndim == 4:
+        items = list(inputs)
+    if all(isinstance(item, ImageSource) for item in items):
+        return items
+    if all(isinstance(item, (np.ndarray, Image.Image)) for item in items):
+        return [ImageSource(f'{index:06d}', pixels=item) for index, item in enumerate(items)]
+    if not all(isinstance(item, (str, os.PathLike)) for item in items):
+        kinds = sorted({type(item).__name__ for item in items})
+        raise TypeError('inputs must be paths, or else arrays (H, W, 3) uint8 BGR and Pillow images; got '
+                        + ', '.join(kinds))
+    files = list_images(items, missing=missing)
+    if out_dir is not None:
+        folder = out_dir.resolve()
+        parents = {file.path.parent.resolve() for file in files}
+        if any(folder == place.resolve() for item in items if (place := Path(item)).is_dir()) or folder in parents:
+            raise ValueError(f'{out_dir} holds input images: choose another folder for the results')
+        files = [file for file in files if folder not in file.path.resolve().parents]
+    return [ImageSource(stem, path=file.path) for file, stem in zip(files, output_stems(files))]

@@ -1,0 +1,241 @@
+"""Images in, results out: one class for the five tasks."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional, Union
+
+import numpy as np
+import torch
+from mmengine.config import Config
+from mmengine.dataset import Compose, pseudo_collate
+
+from sapiens2.apis.image_sources import ImageInput, ImageSource, image_sources
+from sapiens2.apis.person_boxes import BoxFinder, Boxes, PersonBoxes, box_fault, box_finder
+from sapiens2.apis.result_files import FIELD_OF_TASK, result_picture, write_result
+from sapiens2.apis.task_models import check_task, dataset_meta, inference_pipeline, set_image_size, task_config
+from sapiens2.models.checkpoints import build_model
+from sapiens2.registry import TRANSFORMS
+from sapiens2.structures import DataSample
+from sapiens2.utils.devices import pick_device, pick_dtype
+
+Inputs = Union[ImageInput, Sequence[ImageInput], Sequence[ImageSource]]
+Result = dict[str, Any]
+
+
+@dataclass
+class _Job:
+    """One image on its way through the network."""
+
+    source: ImageSource
+    result: Result
+    image: Optional[np.ndarray] = None
+    people: Optional[PersonBoxes] = None
+    crops: int = 0
+    samples: list[DataSample] = field(default_factory=list)
+
+    @property
+    def is_done(self) -> bool:
+        return len(self.samples) == self.crops
+
+
+class Sapiens2Inferencer:
+    """Run one task on photographs.
+
+    Args:
+        task: 'pose', 'seg', 'normal', 'pointmap' or 'albedo'.
+        model: name of a model ('sapiens2_1b'), a config file, or a config.
+        weights: checkpoint in any supported format. With None the weights are random, and a warning says so.
+        device: 'auto' takes cuda, mps or cpu, in this order; or torch's name of a device.
+        dtype: 'auto' is bf16 where the device computes in it, fp32 elsewhere; 'bf16', 'fp32'.
+        img_size: (H, W) of the network's input, pixels; that of the config by default.
+        flip_test: pose: average with the mirrored crop; as in the config by default.
+
+    Raises:
+        ValueError: for an unknown task, model, device or dtype; the nearest names are offered.
+    """
+
+    def __init__(
+            self, task: str, model: Union[str, os.PathLike, Config] = 'sapiens2_1b',
+            weights: Union[str, os.PathLike, None] = None, device: str = 'auto', dtype: str = 'auto',
+            img_size: Optional[tuple[int, int]] = None, flip_test: Optional[bool] = None) -> None:
+        self.task = check_task(task)
+        self.device = pick_device(device)
+        self.dtype = pick_dtype(dtype, self.device)
+        self.cfg = task_config(task, model)
+        if img_size is not None:
+            set_image_size(self.cfg, img_size)
+        if flip_test is not None:
+            self.cfg.model.test_cfg = dict(self.cfg.model.get('test_cfg') or {}, flip_test=flip_test)
+        self.dataset_meta = dataset_meta(task, self.cfg)
+        self.model_name = str(self.cfg.model.backbone.arch)
+        self.weights_name = 'random' if weights is None else Path(weights).name
+        self.pipeline = Compose([TRANSFORMS.build(step) for step in inference_pipeline(self.cfg)])
+        self.model = build_model(self.cfg.model, weights, self.device, self.dtype).eval()
+
+    def __call__(self, inputs: Inputs, **options: Any) -> list[Result]:
+        """All results of ``iterate`` at once; for many images iterate, which holds few of them at a time."""
+        return list(self.iterate(inputs, **options))
+
+    def iterate(
+            self, inputs: Inputs, boxes: Optional[Boxes] = None, whole_image: bool = False,
+            batch_size: Optional[int] = None, out_dir: Union[str, os.PathLike, None] = None, picture: bool = True,
+            score_thr: float = 0.3, box_thr: float = 0.3) -> Iterator[Result]:
+        """Yield one result for each image, in order. An image that cannot be read has a result that says why.
+
+        Args:
+            inputs: see ``image_sources``.
+            boxes: pose: people's boxes, see ``box_finder``.
+            whole_image: pose: take each image for one person.
+            batch_size: crops or images that pass the network together. Default: 1 on a CPU, where more gain nothing,
+                8 elsewhere.
+            out_dir: folder to write files to, see ``sapiens2.apis.result_files``; None writes none.
+            picture: also write pictures for people to look at.
+            score_thr: key points with a lower score are not drawn.
+            box_thr: boxes with a lower score are left out.
+
+        Yields:
+            task, model, weights: names.
+            dataset_meta: names and colours of key points or classes, see ``load_metainfo``.
+            path: str, None for an image in memory.
+            image_size: (H, W), None if it could not be read.
+            error: None, or why there is no result; then what follows is missing.
+            files: paths written.
+            pose: keypoints (people, K, 2) float32 x, y and bboxes (people, 4) x1, y1, x2, y2, pixels of the source
+                image; keypoint_scores (people, K), bbox_scores (people,); skipped_boxes, texts; message, why there are
+                no people, or None; boxes_from.
+            seg: sem_seg (H, W) uint8. normal: normal (H, W, 3) float32. albedo: albedo (H, W, 3) float32.
+            pointmap: pointmap (H, W, 3) float32 metres; scale (1,) float32.
+
+        Raises:
+            ValueError: for pose without boxes, and for boxes that fit none of the inputs.
+            FileNotFoundError: for paths that lead to no image.
+        """
+        folder = None if out_dir is None else Path(out_dir)
+        sources = image_sources(inputs, out_dir=folder)
+        find_boxes = box_finder(boxes, whole_image, [source.path for source in sources], box_thr) \
+            if self.task == 'pose' else None
+        size = batch_size or (1 if self.device.type == 'cpu' else 8)
+        for job in self._finished_jobs(sources, find_boxes, size):
+            if job.result['error'] is None:
+                self._fill(job)
+            if folder is not None and job.result['error'] is None:
+                job.result['files'] = [str(file) for file in write_result(
+                    folder, job.source.stem, job.image, job.result, picture, score_thr)]
+            yield job.result
+
+    def draw(self, image: np.ndarray, result: Result, score_thr: float = 0.3) -> np.ndarray:
+        """The picture of a result, BGR; ``image`` is the (H, W, 3) uint8 BGR source image."""
+        return result_picture(image, result, score_thr)
+
+    def _finished_jobs(self, sources: Sequence[ImageSource], find_boxes: Optional[BoxFinder], batch_size: int) -> Iterator[_Job]:
+        """Fill batches across images, so that sixty people of one image and sixty images of one run alike."""
+        waiting: deque[_Job] = deque()
+        batch: list[tuple[_Job, dict[str, Any]]] = []
+        for index, source in enumerate(sources):
+            job = self._open(index, source, find_boxes)
+            waiting.append(job)
+            for unit in self._units(job):
+                batch.append((job, unit))
+                if len(batch) == batch_size:
+                    self._run(batch)
+                    batch = []
+            while waiting and waiting[0].is_done:
+                yield waiting.popleft()
+        if batch:
+            self._run(batch)
+        yield from waiting
+
+    def _open(self, index: int, source: ImageSource, find_boxes: Optional[BoxFinder]) -> _Job:
+        """Read one image and find its people; what goes wrong is noted in the result."""
+        job = _Job(source, {
+            'task': self.task, 'model': self.model_name, 'weights': self.weights_name,
+            'dataset_meta': self.dataset_meta, 'path': None if source.path is None else str(source.path),
+            'image_size': None, 'error': None, 'files': []})
+        try:
+            job.image = source.read()
+            job.result['image_size'] = job.image.shape[:2]
+            if find_boxes is not None:
+                self._find_people(job, find_boxes.find(index, source.path, job.image.shape[:2]), find_boxes.source)
+            else:
+                job.crops = 1
+        except ValueError as error:
+            job.result['error'] = str(error)
+        return job
+
+    @staticmethod
+    def _find_people(job: _Job, people: Optional[PersonBoxes], boxes_from: str) -> None:
+        """Keep the usable boxes, and name the others."""
+        height, width = job.image.shape[:2]
+        message = None
+        if people is None:
+            message = f'no people: {boxes_from} does not know this image'
+            people = PersonBoxes(np.zeros((0, 4)), np.zeros(0))
+        elif not len(people.boxes):
+            message = f'no people: {boxes_from} has no box for this image'
+        faults = [box_fault(box, height, width) for box in people.boxes]
+        kept = [index for index, fault in enumerate(faults) if fault is None]
+        skipped = [f'box {index} (x1, y1, x2, y2) = {np.round(people.boxes[index], 2).tolist()} {fault}'
+                   for index, fault in enumerate(faults) if fault is not None]
+        if skipped and not kept:
+            message = f'no people: none of the {len(skipped)} boxes is usable'
+        job.people = PersonBoxes(people.boxes[kept], people.scores[kept])
+        job.crops = len(kept)
+        job.result.update(boxes_from=boxes_from, skipped_boxes=skipped, message=message)
+
+    def _units(self, job: _Job) -> Iterator[dict[str, Any]]:
+        """The network inputs of one image: the image itself, or one crop a person."""
+        if job.result['error'] is not None:
+            return
+        # Transforms change what they are given.
+        base = {'img': job.image, 'img_path': job.source.name, 'dataset_meta': {}}
+        if job.people is None:
+            yield self.pipeline(base)
+            return
+        height, width = job.image.shape[:2]
+        # The data set cuts the boxes that networks are trained on at the edges of the image.
+        inside = np.clip(job.people.boxes, 0, (width, height, width, height)).astype(np.float32)
+        for box in inside:
+            yield self.pipeline({**base, 'bboxes': box[None]})
+
+    def _run(self, batch: Sequence[tuple[_Job, dict[str, Any]]]) -> None:
+        """Pass one batch through the network."""
+        with torch.inference_mode():
+            samples = self.model.test_step(pseudo_collate([unit for _, unit in batch]))
+        for (job, _), sample in zip(batch, samples):
+            job.samples.append(sample.cpu())
+
+    def _fill(self, job: _Job) -> None:
+        """Turn the samples of one image into its result."""
+        values = self._people_values(job) if self.task == 'pose' else self._map_values(job)
+        if all(np.isfinite(value).all() for value in values.values() if value.dtype.kind == 'f'):
+            job.result.update(values)
+        else:
+            job.result['error'] = (f'{job.source.name}: the network gave values that are not finite numbers. Check the '
+                                   "weights, and try dtype 'fp32'")
+
+    def _map_values(self, job: _Job) -> dict[str, np.ndarray]:
+        """(H, W) classes or (H, W, 3) values."""
+        field_name = FIELD_OF_TASK[self.task]
+        predicted = job.samples[0].pred_fields
+        value = predicted.get(field_name).numpy()
+        if self.task == 'seg':
+            return {field_name: value.astype(np.uint8)}
+        values = {field_name: np.ascontiguousarray(value.transpose(1, 2, 0))}
+        return {**values, 'scale': predicted.scale.numpy()} if self.task == 'pointmap' else values
+
+    def _people_values(self, job: _Job) -> dict[str, np.ndarray]:
+        """Key points and boxes of all people of one image."""
+        count = len(self.dataset_meta['keypoint_names'])
+        instances = [sample.pred_instances for sample in job.samples]
+        return {
+            'keypoints': np.concatenate([np.zeros((0, count, 2), np.float32)]
+                                        + [person.keypoints.float().numpy() for person in instances]),
+            'keypoint_scores': np.concatenate([np.zeros((0, count), np.float32)]
+                                              + [person.keypoint_scores.float().numpy() for person in instances]),
+            'bboxes': job.people.boxes, 'bbox_scores': job.people.scores,
+        }

@@ -1,0 +1,45 @@
+"""``sapiens2 convert``: weights from one format to another."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+FORMATS = ('released', 'transformers')
+DTYPES = ('float32', 'bfloat16', 'float16')
+
+
+def add_parser(subparsers: argparse._SubParsersAction) -> None:
+    """Add the verb to the command."""
+    parser = subparsers.add_parser(
+        'convert', help='convert weights to the released format or to transformers',
+        description='Convert a checkpoint of any format that is read here (released, transformers, MMEngine and other '
+                    'archives of torch.save) to the released format or to that of transformers.')
+    parser.add_argument('source', metavar='IN', type=Path, help='file of weights, or folder in transformers format')
+    parser.add_argument('target', metavar='OUT', type=Path,
+                        help='.safetensors file to write (released), or folder (transformers)')
+    parser.add_argument('--to', required=True, choices=FORMATS, help='format to write')
+    parser.add_argument('--dtype', choices=DTYPES, help='dtype of the parameters (default: as in IN)')
+    parser.add_argument('--img-size', nargs=2, type=int, metavar=('H', 'W'),
+                        help='image size in pixels noted in the config of transformers (default: 1024 768)')
+    parser.add_argument('--force', action='store_true', help='overwrite OUT')
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Convert and say what was written; 0 on success."""
+    import torch
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    from sapiens2.models.checkpoints.convert import convert
+    bar = Progress(TextColumn('writing'), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
+                   console=Console(stderr=True))
+    with bar:
+        task = bar.add_task('writing')
+        result = convert(args.source, args.target, args.to, dtype=getattr(torch, args.dtype) if args.dtype else None,
+                         img_size=args.img_size, force=args.force,
+                         progress=lambda done, total: bar.update(task, completed=done, total=total))
+    print(f'read    {result.origin}\nholds   {result.description}\n'
+          f'wrote   {result.tensors} tensors, {result.bytes / 1e6:,.1f} MB: {", ".join(map(str, result.files))}')
+    return 0

@@ -1,0 +1,146 @@
+"""``sapiens2 infer``: run a task on photographs and write numbers and pictures."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Optional
+
+from sapiens2.utils.suggest import unknown_name
+
+if TYPE_CHECKING:
+    from sapiens2.apis.image_sources import ImageSource
+
+# As in sapiens2.apis.task_models, which would import torch.
+TASKS = ('pose', 'seg', 'normal', 'pointmap', 'albedo')
+RANDOM = 'random'
+_DESCRIPTION = '''Run a task on photographs. Results are as large as each photograph and lie in DIR/TASK:
+pose gives JSON, the other tasks PNG and npz, and all a picture to look at.'''
+_EPILOG = '''exit code: 0 all done, 1 something was skipped (and named), 2 nothing could be started.
+
+examples:
+  sapiens2 infer seg photos/ --weights sapiens2_1b_seg.safetensors --out results
+  sapiens2 infer pose photos/ --boxes people.json --weights pose.safetensors --out results
+  sapiens2 infer all portrait.jpg --whole-image --model sapiens2_0.1b --weights random --out results'''
+
+
+def add_parser(subparsers: argparse._SubParsersAction) -> None:
+    """Add the verb to the command."""
+    parser = subparsers.add_parser('infer', help='run a task on photographs', description=_DESCRIPTION, epilog=_EPILOG,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('task', metavar='TASK', type=_task, help=', '.join(TASKS) + ' or all')
+    parser.add_argument('inputs', metavar='INPUT', nargs='+',
+                        help='image, folder (with its sub-folders), glob, or .txt with a path a line')
+    parser.add_argument('--out', metavar='DIR', type=Path, required=True, help='folder for the results')
+    model = parser.add_mutually_exclusive_group()
+    model.add_argument('--model', metavar='NAME', default='sapiens2_1b', help='default: %(default)s')
+    model.add_argument('--config', metavar='CONFIG', type=Path, help='config file, in place of --model')
+    parser.add_argument('--weights', metavar='FILE', action='append', default=[],
+                        help='checkpoint, or "random" for an untrained network; for "all" give it once for each task '
+                             'as TASK=FILE')
+    people = parser.add_mutually_exclusive_group()
+    people.add_argument('--boxes', metavar='COCO.json', type=Path,
+                        help='pose: boxes of people, COCO annotations or detection results')
+    people.add_argument('--whole-image', action='store_true', help='pose: take each image for one person')
+    parser.add_argument('--box-thr', metavar='SCORE', type=float, default=0.3,
+                        help='leave out boxes with a lower score (default: %(default)s)')
+    parser.add_argument('--score-thr', metavar='SCORE', type=float, default=0.3,
+                        help='do not draw key points with a lower score (default: %(default)s)')
+    parser.add_argument('--device', default='auto', help='auto, cuda, mps or cpu (default: %(default)s)')
+    parser.add_argument('--dtype', default='auto', help='auto, bf16 or fp32 (default: %(default)s)')
+    parser.add_argument('--batch-size', metavar='N', type=_positive,
+                        help='images or people at a time (default: 1 on a CPU, else 8)')
+    parser.add_argument('--img-size', metavar=('H', 'W'), type=_positive, nargs=2,
+                        help="network's input, pixels (default: as in the config)")
+    parser.add_argument('--flip-test', action=argparse.BooleanOptionalAction, default=None,
+                        help='pose: average with the mirrored image (default: as in the config)')
+    parser.add_argument('--no-pictures', action='store_true', help='write numbers only')
+    parser.set_defaults(func=run)
+
+
+def _task(text: str) -> str:
+    if text not in (*TASKS, 'all'):
+        raise argparse.ArgumentTypeError(unknown_name(text, (*TASKS, 'all'), 'task'))
+    return text
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f'{text} is not positive')
+    return number
+
+
+def weights_by_task(tasks: Sequence[str], given: Sequence[str]) -> dict[str, Optional[str]]:
+    """Checkpoint of each task, None for random weights.
+
+    Args:
+        given: FILE or ``random`` for all tasks, and TASK=FILE or TASK=random for one.
+
+    Raises:
+        ValueError: if a task has none, or one file is to serve several tasks.
+    """
+    common: Optional[str] = None
+    single: dict[str, str] = {}
+    for text in given:
+        task, separator, file = text.partition('=')
+        if separator and task in TASKS:
+            single[task] = file
+        elif common is None:
+            common = text
+        else:
+            raise ValueError(f'--weights: {common} and {text}: name the task of each, TASK=FILE')
+    if common not in (None, RANDOM) and len(tasks) > 1:
+        raise ValueError(f'--weights {common}: a checkpoint holds one task; give TASK=FILE for each of '
+                         + ', '.join(tasks))
+    unused = [task for task in single if task not in tasks]
+    if unused:
+        raise ValueError(f'--weights {unused[0]}={single[unused[0]]}: that task does not run')
+    chosen = {task: single.get(task, common) for task in tasks}
+    lacking = [task for task, file in chosen.items() if not file]
+    if lacking:
+        raise ValueError(f'--weights: no checkpoint for {", ".join(lacking)}. `sapiens2 zoo` lists the released files '
+                         f'and where they are; `--weights {RANDOM}` runs an untrained network')
+    return {task: None if file == RANDOM else file for task, file in chosen.items()}
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the tasks one after another; 1 if something was skipped, else 0."""
+    from sapiens2.apis.image_sources import image_sources
+    from sapiens2.cli.infer_report import Report
+    tasks = TASKS if args.task == 'all' else (args.task,)
+    if args.config is not None and len(tasks) > 1:
+        raise ValueError('--config describes one task; with "all" name a --model')
+    if 'pose' in tasks and args.boxes is None and not args.whole_image:
+        raise ValueError('pose needs to know where the people are, and there is no detector yet: give --boxes '
+                         'COCO.json (annotations or detection results), or --whole-image, which takes each image for '
+                         'one person that fills it')
+    weights = weights_by_task(tasks, args.weights)
+    report = Report()
+    missing: list[str] = []
+    sources = image_sources(args.inputs, missing, args.out)
+    if not sources:
+        raise FileNotFoundError('\n'.join(missing) or 'there is no image among the inputs')
+    for text in missing:
+        report.add_problem(text)
+    for task in tasks:
+        _run_task(task, sources, weights[task], args, report)
+    report.print_summary(args.out)
+    return 1 if report.problems else 0
+
+
+def _run_task(task: str, sources: Sequence[ImageSource], weights: Optional[str], args: argparse.Namespace,
+              report: Any) -> None:
+    from sapiens2.apis import Sapiens2Inferencer
+    if weights is None:
+        print(f'NOTE: the {task} network has RANDOM weights: it was never trained, and its results mean nothing.',
+              file=sys.stderr)
+    inferencer = Sapiens2Inferencer(
+        task, args.config or args.model, weights, args.device, args.dtype,
+        tuple(args.img_size) if args.img_size else None, args.flip_test)
+    options: Mapping[str, Any] = dict(boxes=args.boxes, whole_image=args.whole_image) if task == 'pose' else {}
+    results = inferencer.iterate(sources, batch_size=args.batch_size, out_dir=args.out, picture=not args.no_pictures,
+                                 score_thr=args.score_thr, box_thr=args.box_thr, **options)
+    report.follow(task, results, len(sources))

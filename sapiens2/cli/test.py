@@ -1,0 +1,40 @@
+"""``sapiens2 test``: measure a checkpoint on the test data of a config."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from sapiens2.cli.run_options import add_arguments, run_guarded
+
+DESCRIPTION = 'Measure a checkpoint on the test data of a config.'
+
+
+def add_parser(subparsers: argparse._SubParsersAction) -> None:
+    """Add the verb to the command."""
+    parser = subparsers.add_parser('test', help='measure a checkpoint', description=DESCRIPTION)
+    add_arguments(parser)
+    parser.add_argument('checkpoint', metavar='CHECKPOINT', help='weights in any supported format')
+    parser.add_argument('--dump', metavar='FILE', type=Path,
+                        help='.json gets the metrics, .pkl the predictions of all samples')
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Test, and print the metrics as JSON; 0 if all went well."""
+    def test() -> None:
+        from sapiens2.engine import launch
+        from sapiens2.utils.config import ConfigError
+        if args.dump and args.dump.suffix not in ('.json', '.pkl'):
+            raise ConfigError(f'--dump: {str(args.dump)!r} must end in .json (metrics) or .pkl (predictions)')
+        cfg = launch.prepare(args.config, work_dir=args.work_dir, options=dict(args.cfg_options),
+                             launcher=args.launcher)
+        predictions = args.dump if args.dump and args.dump.suffix == '.pkl' else None
+        metrics = json.dumps(launch.test(cfg, args.checkpoint, predictions), indent=2)
+        print(metrics)
+        if args.dump and predictions is None:
+            args.dump.parent.mkdir(parents=True, exist_ok=True)
+            args.dump.write_text(metrics + '\n', encoding='utf-8')
+
+    return run_guarded(test)

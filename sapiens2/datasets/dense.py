@@ -1,0 +1,140 @@
+"""Folders of images with per-pixel ground truth beside them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Optional, Union
+
+from sapiens2.datasets.base import BaseHumanDataset
+from sapiens2.datasets.errors import DataError
+from sapiens2.datasets.field_files import FIELD_ENDINGS, LabelTable
+from sapiens2.datasets.metainfo import flip_pairs, load_metainfo
+from sapiens2.registry import DATASETS
+from sapiens2.utils.image_io import ImageFile, list_images
+from sapiens2.utils.suggest import unknown_name
+
+# Missing files that an error names before it only counts.
+_SHOWN = 5
+
+
+@DATASETS.register_module()
+class DenseFolderDataset(BaseHumanDataset):
+    """Images in one folder, each kind of ground truth in another, paired by relative path without ending.
+
+    Layout with ``data_prefix=dict(img_path='images', sem_seg='labels', K='camera.json')``::
+
+        images/anna/0001.jpg    labels/anna/0001.png    camera.json
+
+    What each kind of file may hold is said in ``sapiens2.datasets.field_files``.
+
+    Args:
+        data_prefix: ``img_path``, and a folder for any of sem_seg, normal, depth, albedo, mask and K; K may also be one
+            file for all images.
+        ann_file: text file that names the images of a split, relative to ``img_path``, one a line, with or without
+            ending; empty takes all.
+        classes: name of a class set in ``load_metainfo``, or the names of own classes.
+        label_map: what becomes of stored labels: the name of a map of the class set ('map_34_to_29'), or a
+            dictionary of them. Labels that neither it nor the class set knows are errors.
+        in_the_wild: whether these photographs keep their background in ``RandomBackground``.
+        metainfo: entries that replace those of the class set.
+        kwargs: of ``BaseHumanDataset``.
+
+    Raises:
+        DataError: naming the first images that lack ground truth, two files that are candidates for one image, or
+            an unknown field or map.
+    """
+
+    def __init__(self,
+                 data_prefix: Mapping[str, str],
+                 ann_file: str = '',
+                 classes: Union[str, Sequence[str]] = 'seg29',
+                 label_map: Union[str, Mapping[int, int], None] = None,
+                 in_the_wild: bool = False,
+                 metainfo: Optional[Mapping[str, Any]] = None,
+                 **kwargs: Any) -> None:
+        for name in set(data_prefix) - {'img_path', *FIELD_ENDINGS}:
+            raise DataError('data_prefix: ' + unknown_name(name, FIELD_ENDINGS, 'field'))
+        if 'img_path' not in data_prefix:
+            raise DataError("data_prefix: the folder of the images is missing; give img_path='images'")
+        self.in_the_wild = in_the_wild
+        table: dict[str, Any] = {'dataset_name': 'dense'}
+        if 'sem_seg' in data_prefix:
+            table = load_metainfo(classes) if isinstance(classes, str) else {
+                'dataset_name': 'own', 'classes': list(classes), 'flip_pairs': flip_pairs(classes)}
+        meta = {**table, **(metainfo or {})}
+        self.label_table = _label_table(meta, label_map) if 'sem_seg' in data_prefix else None
+        super().__init__(data_prefix=dict(data_prefix), ann_file=ann_file, metainfo=meta, **kwargs)
+
+    def load_data_list(self) -> list[dict[str, Any]]:
+        """One entry an image, with the paths of its ground truth."""
+        images = self._images()
+        paths = {name: self._pair(name, prefix, images) for name, prefix in self.data_prefix.items()
+                 if name != 'img_path'}
+        return [{
+            'img_path': str(image.path),
+            'img_id': image.relative.as_posix(),
+            'sample_id': str(image.path),
+            'in_the_wild': self.in_the_wild,
+            'field_paths': {name: found[number] for name, found in paths.items()},
+        } for number, image in enumerate(images)]
+
+    def _images(self) -> list[ImageFile]:
+        files = list_images([self.data_prefix['img_path']])
+        stems: dict[str, ImageFile] = {}
+        for file in files:
+            other = stems.setdefault(_stem(file.relative), file)
+            if other is not file:
+                raise DataError(f'{file.path} and {other.path} differ only in their ending, so their ground truth '
+                                'cannot be told apart; rename one')
+        if not self.ann_file:
+            return files
+        lines = Path(self.ann_file).read_text(encoding='utf-8-sig').splitlines()
+        by_name = {file.relative.as_posix(): file for file in files}
+        chosen = []
+        for line in filter(None, map(str.strip, lines)):
+            file = by_name.get(line) or stems.get(line)
+            if file is None:
+                raise DataError(f'{self.ann_file}: ' + unknown_name(
+                    line, by_name, f'image in {self.data_prefix["img_path"]}'))
+            chosen.append(file)
+        return chosen
+
+    def _pair(self, name: str, prefix: str, images: Sequence[ImageFile]) -> list[str]:
+        """The file of field ``name`` for each image."""
+        if name == 'K' and os.path.isfile(prefix):
+            return [prefix] * len(images)
+        if not os.path.isdir(prefix):
+            raise DataError(f'data_prefix[{name!r}]: {prefix} is no folder')
+        found: dict[str, str] = {}
+        for place, _, names in os.walk(prefix, followlinks=True):
+            for path in sorted(Path(place, file) for file in names if file.lower().endswith(FIELD_ENDINGS[name])):
+                other = found.setdefault(_stem(path.relative_to(prefix)), str(path))
+                if other != str(path):
+                    raise DataError(f'{path} and {other} could both be {name} of one image; remove one')
+        missing = [image for image in images if _stem(image.relative) not in found]
+        if missing:
+            shown = ', '.join(image.relative.as_posix() for image in missing[:_SHOWN])
+            more = ', ...' if len(missing) > _SHOWN else ''
+            raise DataError(f'data_prefix[{name!r}]: {len(missing)} of {len(images)} images have no file in {prefix}: '
+                            f'{shown}{more}. Expected the same path and name, with an '
+                            f'ending of {" ".join(FIELD_ENDINGS[name])}; list the images to use in ann_file otherwise')
+        return [found[_stem(image.relative)] for image in images]
+
+    def get_data_info(self, idx: int) -> dict[str, Any]:
+        """One image and the paths of its ground truth."""
+        return {**super().get_data_info(idx), 'label_table': self.label_table}
+
+
+def _stem(relative: Path) -> str:
+    return relative.with_suffix('').as_posix()
+
+
+def _label_table(meta: Mapping[str, Any], label_map: Union[str, Mapping[int, int], None]) -> LabelTable:
+    if isinstance(label_map, str):
+        maps = meta.get('label_maps', {})
+        if label_map not in maps:
+            raise DataError('label_map: ' + unknown_name(label_map, maps, 'map of labels'))
+        label_map = maps[label_map]
+    return LabelTable.build(len(meta['classes']), label_map)

@@ -1,0 +1,213 @@
+"""Read the files of dense ground truth, one function a field. Every error names the file and what to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional
+
+import cv2
+import numpy as np
+
+from sapiens2.datasets.errors import DataError
+from sapiens2.datasets.metainfo import IGNORE_LABEL
+from sapiens2.utils.image_io import read_labels, read_raster
+from sapiens2.utils.suggest import unknown_name
+
+# Endings by which a field's file is found, those of arrays first.
+ARRAY_ENDINGS = ('.npy', '.npz')
+PICTURE_ENDINGS = ('.png', '.webp', '.tif', '.tiff', '.bmp', '.gif', '.jpg', '.jpeg')
+# Shorter than this, a stored normal is no direction but a hole or a blend with one.
+_SHORTEST_NORMAL = 0.5
+
+
+@dataclass(frozen=True)
+class LabelTable:
+    """What each stored label becomes, and which are out of range.
+
+    Attributes:
+        mapped: (256,) uint8 label of each stored value.
+        wrong: (256,) uint8, 1 where the stored value may not occur.
+        valid: said of the values that may, in errors.
+    """
+
+    mapped: np.ndarray
+    wrong: np.ndarray
+    valid: str
+
+    @classmethod
+    def build(cls, num_classes: int, label_map: Optional[Mapping[int, int]] = None) -> LabelTable:
+        """From ``label_map`` (stored value -> label), or for labels that are stored as they are."""
+        pairs = dict(label_map) if label_map is not None else {label: label for label in range(num_classes)}
+        pairs.setdefault(IGNORE_LABEL, IGNORE_LABEL)
+        mapped, wrong = np.full(256, IGNORE_LABEL, np.uint8), np.ones(256, np.uint8)
+        for source, target in pairs.items():
+            mapped[source], wrong[source] = target, 0
+        sources = sorted(set(pairs) - {IGNORE_LABEL})
+        return cls(mapped, wrong, f'{sources[0]} to {sources[-1]}, or {IGNORE_LABEL} for none')
+
+
+def read_sem_seg(path: str, table: LabelTable) -> np.ndarray:
+    """Read (H, W) uint8 labels.
+
+    Raises:
+        DataError: for values that ``table`` does not allow.
+        ImageReadError: if the file is no label map.
+    """
+    labels = _read_array(path, 'sem_seg') if _is_array(path) else read_labels(path)
+    if labels.ndim != 2 or labels.dtype.kind not in 'iub':
+        raise DataError(f'{path}: sem_seg must be (H, W) integers, this is {labels.dtype} of shape {labels.shape}')
+    if labels.min() < 0 or labels.max() > 255:
+        raise DataError(f'{path}: sem_seg holds values from {labels.min()} to {labels.max()}; valid: {table.valid}')
+    labels = labels.astype(np.uint8)
+    if cv2.LUT(labels, table.wrong).any():
+        values = [int(value) for value in np.unique(labels) if table.wrong[value]]
+        raise DataError(f'{path}: sem_seg holds labels {values}; valid: {table.valid}. Set label_map of the data set '
+                        'if these are labels of another class set')
+    return cv2.LUT(labels, table.mapped)
+
+
+def read_normal(path: str) -> np.ndarray:
+    """Read (H, W, 3) float32 unit normals, camera frame; zero where there is none.
+
+    A picture holds (n + 1) / 2 of full scale as RGB, with 8 or 16 bits; an array holds n.
+    """
+    stored = _three_channels(path, 'normal')
+    normal = _unit_interval(path, stored, 'normal') * 2 - 1 if stored.dtype.kind == 'u' else stored.astype(np.float32)
+    length = np.sqrt(np.einsum('hwc,hwc->hw', normal, normal))[..., None]
+    valid = np.isfinite(length) & (length > _SHORTEST_NORMAL)
+    return np.where(valid, normal / np.where(valid, length, 1), 0).astype(np.float32)
+
+
+def read_depth(path: str, unit: float) -> np.ndarray:
+    """Read (H, W) float32 depth along the optical axis in metres; zero where there is none.
+
+    An array of floats holds metres; whole numbers, in a 16-bit picture or an array, hold multiples of ``unit`` metres.
+    """
+    depth = _read_array(path, 'depth') if _is_array(path) else read_raster(path)
+    depth = depth[..., 0] if depth.ndim == 3 and depth.shape[2] == 1 else depth
+    if depth.ndim != 2:
+        raise DataError(f'{path}: depth must be (H, W), this is {depth.shape}')
+    if depth.dtype == np.uint8:
+        raise DataError(f'{path}: 8 bits are too few for depth; save whole millimetres in a 16-bit PNG, or metres '
+                        'as npy')
+    metres = depth.astype(np.float32) * (unit if depth.dtype.kind in 'iu' else 1)
+    metres[~(np.isfinite(metres) & (metres > 0))] = 0
+    return metres
+
+
+def read_albedo(path: str) -> np.ndarray:
+    """Read (H, W, 3) float32 RGB in [0, 1]: a picture of 8 or 16 bits, or an array of floats."""
+    stored = _three_channels(path, 'albedo')
+    albedo = _unit_interval(path, stored, 'albedo') if stored.dtype.kind == 'u' else stored.astype(np.float32)
+    if not (albedo.min() >= 0 and albedo.max() <= 1):  # NaN included
+        raise DataError(f'{path}: albedo must lie in [0, 1], this goes from {albedo.min():.3g} to {albedo.max():.3g}; '
+                        'store 0 where there is none and leave it out of the mask')
+    return albedo
+
+
+def read_mask(path: str) -> np.ndarray:
+    """Read (H, W) uint8, 1 inside: values of a mask of 0 and 1 that are not 0, of any other those in the upper half."""
+    mask = _read_array(path, 'mask') if _is_array(path) else read_raster(path)
+    if mask.ndim == 3 and mask.shape[2] in (2, 4):
+        mask = mask[..., :-1]
+    mask = mask.max(axis=2) if mask.ndim == 3 else mask
+    if mask.ndim != 2:
+        raise DataError(f'{path}: mask must be (H, W), this is {mask.shape}')
+    if mask.dtype.kind == 'u' and mask.max() > 1:
+        return (mask > np.iinfo(mask.dtype).max // 2).astype(np.uint8)
+    return (mask > 0.5).astype(np.uint8)
+
+
+def read_intrinsics(path: str) -> np.ndarray:
+    """Read K, (3, 3) float32, pixels of the source image, pixel centres at integers.
+
+    ``.npy`` holds the matrix, ``.npz`` holds it as K, ``.json`` holds the matrix, {"K": matrix}, or fx, fy, cx, cy.
+
+    Raises:
+        DataError: if the file does not hold such a matrix.
+    """
+    if Path(path).suffix.lower() == '.json':
+        values = _read_intrinsics_json(path)
+    else:
+        values = _read_array(path, 'K')
+    try:
+        matrix = np.asarray(values, dtype=np.float32).reshape(3, 3)
+    except (TypeError, ValueError) as error:
+        raise DataError(f'{path}: K must be a 3x3 matrix of numbers') from error
+    if not np.isfinite(matrix).all() or matrix[0, 0] <= 0 or matrix[1, 1] <= 0 or matrix[2].tolist() != [0, 0, 1]:
+        raise DataError(f'{path}: K must be [[fx, s, cx], [0, fy, cy], [0, 0, 1]] with fx, fy > 0 in pixels, '
+                        f'this is {matrix.tolist()}')
+    return matrix
+
+
+# Field -> endings of its files, in order of preference.
+FIELD_ENDINGS: dict[str, tuple[str, ...]] = {
+    'sem_seg': PICTURE_ENDINGS + ARRAY_ENDINGS,
+    'normal': ARRAY_ENDINGS + PICTURE_ENDINGS,
+    'depth': ARRAY_ENDINGS + PICTURE_ENDINGS,
+    'albedo': ARRAY_ENDINGS + PICTURE_ENDINGS,
+    'mask': PICTURE_ENDINGS + ARRAY_ENDINGS,
+    'K': ('.json', *ARRAY_ENDINGS),
+}
+
+
+def _read_intrinsics_json(path: str) -> Any:
+    try:
+        values = json.loads(Path(path).read_text(encoding='utf-8'))
+    except (OSError, ValueError) as error:
+        raise DataError(f'{path}: cannot be read as JSON: {error}') from error
+    if not isinstance(values, dict) or 'K' in values:
+        return values['K'] if isinstance(values, dict) else values
+    for key in ('fx', 'fy', 'cx', 'cy'):
+        if key not in values:
+            raise DataError(f'{path}: ' + unknown_name(key, values, 'entry') + ' Give K, or fx, fy, cx and cy')
+    return [[values['fx'], 0, values['cx']], [0, values['fy'], values['cy']], [0, 0, 1]]
+
+
+def _is_array(path: str) -> bool:
+    return path.lower().endswith(ARRAY_ENDINGS)
+
+
+def _read_array(path: str, key: str) -> np.ndarray:
+    """Read an ``.npy``, or the one array or that called ``key`` of an ``.npz``."""
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return loaded
+        with loaded:
+            names = loaded.files
+            if key not in names and len(names) != 1:
+                raise DataError(f'{path}: ' + unknown_name(key, names, 'array'))
+            return loaded[key if key in names else names[0]]
+    except DataError:
+        raise
+    except Exception as error:  # NumPy, zipfile and zlib each have their own for a damaged file
+        raise DataError(f'{path}: cannot be read as a NumPy file: {error}') from error
+
+
+def _three_channels(path: str, name: str) -> np.ndarray:
+    """Read (H, W, 3) of an array or, RGB without alpha, of a picture."""
+    if _is_array(path):
+        stored = _read_array(path, name)
+    else:
+        stored = read_raster(path)
+        stored = stored[..., :3] if stored.ndim == 3 and stored.shape[2] == 4 else stored
+    if stored.ndim != 3 or stored.shape[2] != 3 or stored.dtype.kind not in 'uf':
+        raise DataError(f'{path}: {name} must be (H, W, 3), floats or 8- or 16-bit levels; '
+                        f'this is {stored.dtype} of shape {stored.shape}')
+    return stored
+
+
+def _unit_interval(path: str, stored: np.ndarray, name: str) -> np.ndarray:
+    """Levels of 8 or 16 bits as float32 in [0, 1]."""
+    if stored.dtype not in (np.uint8, np.uint16):
+        raise DataError(f'{path}: {name} is stored as {stored.dtype}; save 8 or 16 bits, or floats')
+    return stored.astype(np.float32) / np.float32(np.iinfo(stored.dtype).max)
+
+
+READERS: dict[str, Callable[..., np.ndarray]] = {
+    'sem_seg': read_sem_seg, 'normal': read_normal, 'depth': read_depth, 'albedo': read_albedo, 'mask': read_mask,
+    'K': read_intrinsics}

@@ -1,0 +1,59 @@
+"""An endless order of samples that any run can take up anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sized
+from typing import Optional
+
+import numpy as np
+from mmengine.dist import get_dist_info, sync_random_seed
+from torch.utils.data import Sampler
+
+from sapiens2.datasets.samplers.draw import Draw
+from sapiens2.registry import DATA_SAMPLERS
+
+
+@DATA_SAMPLERS.register_module()
+class ResumableInfiniteSampler(Sampler):
+    """Yield ``Draw`` without end: every sample once in each pass, the passes in different orders.
+
+    Position p of the run is sample p modulo the size in the order of pass p // size, whatever the number of
+    processes: process r of n takes the positions r, r + n, r + 2n and so on. So a run goes on where it stopped by
+    setting ``start``, without loading what is behind, also on another number of GPUs.
+
+    Args:
+        dataset: anything with a length; not empty.
+        shuffle: whether each pass has an order of its own, from (seed, pass).
+        seed: of the run; None draws one that all processes share, which a resumed run cannot repeat.
+        start: number of positions, of all processes together, that are behind. May be set at any time before
+            iteration starts.
+    """
+
+    def __init__(self, dataset: Sized, shuffle: bool = True, seed: Optional[int] = None, start: int = 0) -> None:
+        if not len(dataset):
+            raise ValueError('an empty data set cannot be sampled')
+        self.size = len(dataset)
+        self.shuffle = shuffle
+        self.seed = sync_random_seed() if seed is None else seed
+        self.start = start
+        self.rank, self.world_size = get_dist_info()
+
+    def _order(self, number: int) -> np.ndarray:
+        """The order of pass ``number``."""
+        if not self.shuffle:
+            return np.arange(self.size)
+        return np.random.default_rng([self.seed, number]).permutation(self.size)
+
+    def __iter__(self) -> Iterator[Draw]:
+        current, order = -1, np.empty(0, dtype=int)
+        position = self.start + self.rank
+        while True:
+            number, place = divmod(position, self.size)
+            if number != current:
+                current, order = number, self._order(number)
+            yield Draw(int(order[place]), position, self.seed)
+            position += self.world_size
+
+    def __len__(self) -> int:
+        """Samples in one pass, of all processes together."""
+        return self.size

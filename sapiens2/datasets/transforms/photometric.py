@@ -1,0 +1,233 @@
+"""Change colours and sharpness of the picture; fields stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Union
+
+import cv2
+import numpy as np
+
+from sapiens2.datasets.transforms.base import RandomTransform
+from sapiens2.datasets.transforms.fields import Results
+from sapiens2.registry import TRANSFORMS
+
+_LEVELS = np.arange(256, dtype=np.float32)
+
+
+def _coin() -> bool:
+    return np.random.random() < 0.5
+
+
+def _levels(values: np.ndarray) -> np.ndarray:
+    """A look-up table of grey levels, cut to 0..255."""
+    return np.clip(values + 0.5, 0, 255).astype(np.uint8)
+
+
+@TRANSFORMS.register_module()
+class PhotometricDistortion(RandomTransform):
+    """Random brightness, contrast (before or after the colours), saturation and hue, each every other time.
+
+    Liu et al., "SSD: Single Shot MultiBox Detector", ECCV 2016, with tables of levels in place of float pictures.
+
+    Args:
+        brightness_delta: largest shift, grey levels.
+        contrast_range: smallest and largest factor.
+        saturation_range: smallest and largest factor.
+        hue_delta: largest turn, in steps of 2 degrees.
+        prob: how often anything is done at all.
+    """
+
+    def __init__(self, brightness_delta: float = 32, contrast_range: tuple[float, float] = (0.5, 1.5),
+                 saturation_range: tuple[float, float] = (0.5, 1.5), hue_delta: int = 18, prob: float = 1.0) -> None:
+        super().__init__(prob)
+        self.brightness_delta = brightness_delta
+        self.contrast_range = tuple(contrast_range)
+        self.saturation_range = tuple(saturation_range)
+        self.hue_delta = hue_delta
+
+    def apply(self, results: Results) -> Results:
+        """Change ``results['img']``."""
+        image, levels = results['img'], _LEVELS
+        if _coin():
+            levels = np.clip(levels + np.random.uniform(-self.brightness_delta, self.brightness_delta), 0, 255)
+        contrast = np.random.uniform(*self.contrast_range) if _coin() else 1.0
+        early = _coin()
+        if early:
+            levels = levels * contrast
+        image = cv2.LUT(image, _levels(levels))
+        image = self._distort_colours(image)
+        if not early:
+            image = cv2.LUT(image, _levels(_LEVELS * contrast))
+        results['img'] = image
+        return results
+
+    def _distort_colours(self, image: np.ndarray) -> np.ndarray:
+        saturation = np.random.uniform(*self.saturation_range) if _coin() else 1.0
+        turn = np.random.randint(-self.hue_delta, self.hue_delta + 1) if _coin() else 0
+        if saturation == 1 and turn == 0:
+            return image
+        table = np.stack([(_LEVELS + turn) % 180, _LEVELS * saturation, _LEVELS], axis=-1)
+        hsv = cv2.cvtColor(image, cv2.COLOR_BGR2HSV)
+        return cv2.cvtColor(cv2.LUT(hsv, _levels(table)[None]), cv2.COLOR_HSV2BGR)
+
+
+@TRANSFORMS.register_module()
+class GaussianBlur(RandomTransform):
+    """Blur with a Gaussian of random width.
+
+    Args:
+        kernel_size: odd, pixels; one number or (w, h).
+        sigma_range: smallest and largest standard deviation, pixels.
+        prob: how often.
+    """
+
+    def __init__(self, kernel_size: Union[int, Sequence[int]] = 3, sigma_range: tuple[float, float] = (0.1, 2.0),
+                 prob: float = 1.0) -> None:
+        super().__init__(prob)
+        self.kernel_size = (kernel_size, kernel_size) if isinstance(kernel_size, int) else tuple(kernel_size)
+        self.sigma_range = tuple(sigma_range)
+
+    def apply(self, results: Results) -> Results:
+        """Blur ``results['img']``."""
+        results['img'] = cv2.GaussianBlur(results['img'], self.kernel_size, np.random.uniform(*self.sigma_range))
+        return results
+
+
+class _RandomKernel(RandomTransform):
+    """Filter with a square kernel of random odd size.
+
+    Args:
+        kernel_range: smallest and largest size, odd, pixels.
+        prob: how often.
+    """
+
+    def __init__(self, kernel_range: tuple[int, int] = (3, 7), prob: float = 1.0) -> None:
+        super().__init__(prob)
+        self.kernel_range = tuple(kernel_range)
+
+    def _kernel(self) -> int:
+        smallest, largest = self.kernel_range
+        return int(np.random.choice(np.arange(smallest, largest + 1, 2)))
+
+
+@TRANSFORMS.register_module()
+class BoxBlur(_RandomKernel):
+    """Replace each pixel by the mean of its neighbourhood."""
+
+    def apply(self, results: Results) -> Results:
+        """Blur ``results['img']``."""
+        kernel = self._kernel()
+        results['img'] = cv2.blur(results['img'], (kernel, kernel))
+        return results
+
+
+@TRANSFORMS.register_module()
+class MedianBlur(_RandomKernel):
+    """Replace each pixel by the median of its neighbourhood."""
+
+    def apply(self, results: Results) -> Results:
+        """Blur ``results['img']``."""
+        results['img'] = cv2.medianBlur(results['img'], self._kernel())
+        return results
+
+
+@TRANSFORMS.register_module()
+class GaussianNoise(RandomTransform):
+    """Add independent noise to every value.
+
+    Args:
+        var_range: smallest and largest variance, squared grey levels.
+        prob: how often.
+    """
+
+    def __init__(self, var_range: tuple[float, float] = (5.0, 20.0), prob: float = 1.0) -> None:
+        super().__init__(prob)
+        self.var_range = tuple(var_range)
+
+    def apply(self, results: Results) -> Results:
+        """Add noise to ``results['img']``."""
+        image = results['img']
+        deviation = float(np.sqrt(np.random.uniform(*self.var_range)))
+        # OpenCV draws several times faster than NumPy, from a state of its own that must be tied to NumPy's.
+        cv2.setRNGSeed(int(np.random.randint(2**31)))
+        noise = cv2.randn(np.empty(image.shape, np.int16), (0,) * 3, (deviation,) * 3)
+        results['img'] = cv2.add(image, noise, dtype=cv2.CV_8U)
+        return results
+
+
+@TRANSFORMS.register_module()
+class Solarize(RandomTransform):
+    """Invert the values from ``threshold`` on.
+
+    Args:
+        threshold: grey level.
+        prob: how often.
+    """
+
+    def __init__(self, threshold: int = 128, prob: float = 1.0) -> None:
+        super().__init__(prob)
+        self.table = _levels(np.where(_LEVELS >= threshold, 255 - _LEVELS, _LEVELS))
+
+    def apply(self, results: Results) -> Results:
+        """Change ``results['img']``."""
+        results['img'] = cv2.LUT(results['img'], self.table)
+        return results
+
+
+@TRANSFORMS.register_module()
+class DownUpSample(RandomTransform):
+    """Lose detail: make the picture smaller and bring it back to its size.
+
+    Args:
+        scale_range: smallest and largest factor of the smaller picture.
+        prob: how often.
+    """
+
+    def __init__(self, scale_range: tuple[float, float] = (0.1, 0.7), prob: float = 1.0) -> None:
+        super().__init__(prob)
+        self.scale_range = tuple(scale_range)
+
+    def apply(self, results: Results) -> Results:
+        """Change ``results['img']``."""
+        height, width = results['img'].shape[:2]
+        factor = np.random.uniform(*self.scale_range)
+        small = (max(1, round(width * factor)), max(1, round(height * factor)))
+        image = cv2.resize(results['img'], small, interpolation=cv2.INTER_AREA)
+        results['img'] = cv2.resize(image, (width, height), interpolation=cv2.INTER_LINEAR)
+        return results
+
+
+@TRANSFORMS.register_module()
+class CoarseDropout(RandomTransform):
+    """Paint random rectangles over the picture.
+
+    DeVries and Taylor, "Improved Regularization of Convolutional Neural Networks with Cutout", 2017.
+
+    Args:
+        holes: smallest and largest number of rectangles.
+        height_range: smallest and largest height, share of the picture's.
+        width_range: smallest and largest width, share of the picture's.
+        fill: grey level.
+        prob: how often.
+    """
+
+    def __init__(self, holes: tuple[int, int] = (1, 1), height_range: tuple[float, float] = (0.2, 0.4),
+                 width_range: tuple[float, float] = (0.2, 0.4), fill: int = 0, prob: float = 1.0) -> None:
+        super().__init__(prob)
+        self.holes = tuple(holes)
+        self.height_range = tuple(height_range)
+        self.width_range = tuple(width_range)
+        self.fill = fill
+
+    def apply(self, results: Results) -> Results:
+        """Paint on a copy of ``results['img']``."""
+        image = results['img'].copy()
+        for _ in range(np.random.randint(self.holes[0], self.holes[1] + 1)):
+            height = round(image.shape[0] * np.random.uniform(*self.height_range))
+            width = round(image.shape[1] * np.random.uniform(*self.width_range))
+            top = np.random.randint(image.shape[0] - height + 1)
+            left = np.random.randint(image.shape[1] - width + 1)
+            image[top:top + height, left:left + width] = self.fill
+        results['img'] = image
+        return results

@@ -1,0 +1,126 @@
+"""From a config file and options to a trained or tested model: what ``sapiens2 train`` and ``sapiens2 test`` share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Optional, Union
+
+from mmengine.config import Config
+from torch import nn
+
+from sapiens2.engine.runner import Sapiens2Runner, latest_checkpoint
+from sapiens2.utils.config import ConfigError, load_config
+
+AUTO = 'auto'
+AMP_WRAPPER = 'BFloat16OptimWrapper'
+
+
+def prepare(config: Union[str, Path], *, work_dir: Optional[str] = None, options: Optional[Mapping[str, Any]] = None,
+            launcher: str = 'none', seed: Optional[int] = None) -> Config:
+    """Read and check a config, and set what the command line says.
+
+    Args:
+        config: config file.
+        work_dir: where logs and checkpoints go; default: the config's, or ``work_dirs/<name of the config>``.
+        options: entries to replace, as for ``--cfg-options``.
+        launcher: none, pytorch, slurm or mpi.
+        seed: of the whole run.
+
+    Raises:
+        ConfigError: see ``load_config``.
+    """
+    cfg = load_config(config, options)
+    cfg.work_dir = work_dir or cfg.get('work_dir') or str(Path('work_dirs') / Path(config).stem)
+    cfg.launcher = launcher
+    if seed is not None:
+        cfg.randomness = {**cfg.get('randomness', {}), 'seed': seed}
+    return cfg
+
+
+def train(cfg: Config, *, resume: Optional[str] = None, amp: bool = False) -> nn.Module:
+    """Train as ``cfg`` says.
+
+    Args:
+        cfg: of ``prepare``.
+        resume: 'auto' goes on from the newest checkpoint in the work directory, or starts anew if there is none; a path
+            goes on from that checkpoint.
+        amp: run the forward pass in bfloat16.
+
+    Raises:
+        ConfigError: if data or the checkpoint is missing.
+    """
+    check_data(cfg, 'train_dataloader', 'val_dataloader')
+    checkpoint = latest_checkpoint(cfg.work_dir) if resume == AUTO else resume
+    if checkpoint is not None:
+        cfg.load_from, cfg.resume = str(checkpoint), True
+    if cfg.get('load_from'):
+        check_file(cfg.load_from, '--resume' if checkpoint else 'load_from')
+    if amp and cfg.optim_wrapper.get('type', 'OptimWrapper') == 'OptimWrapper':
+        cfg.optim_wrapper.type = AMP_WRAPPER
+    return Sapiens2Runner.from_cfg(cfg).train()
+
+
+def test(cfg: Config, checkpoint: Union[str, Path], dump: Optional[Union[str, Path]] = None) -> dict[str, float]:
+    """Measure ``checkpoint`` on the test data of ``cfg``.
+
+    Args:
+        cfg: of ``prepare``.
+        checkpoint: weights in any supported format.
+        dump: '.pkl' file that gets the predictions of all samples.
+
+    Returns:
+        The metrics by name.
+
+    Raises:
+        ConfigError: if data or the checkpoint is missing.
+    """
+    check_data(cfg, 'test_dataloader')
+    check_file(checkpoint, 'CHECKPOINT')
+    cfg.load_from, cfg.resume = str(checkpoint), False
+    if dump is not None:
+        metrics = cfg.test_evaluator
+        cfg.test_evaluator = [*(metrics if isinstance(metrics, (list, tuple)) else [metrics]),
+                              dict(type='DumpResults', out_file_path=str(dump))]
+    return Sapiens2Runner.from_cfg(cfg).test()
+
+
+def check_file(path: Union[str, Path], entry: str) -> None:
+    """Raise ConfigError unless ``path``, which ``entry`` names, exists."""
+    if not Path(path).exists():
+        raise ConfigError(f'{entry}: {str(path)!r} does not exist')
+
+
+def check_data(cfg: Mapping[str, Any], *loaders: str) -> None:
+    """Check that the files and folders of the data sets exist.
+
+    Raises:
+        ConfigError: names each missing path, its entry, and the option that changes it.
+    """
+    faults = []
+    for loader in loaders:
+        for entry, dataset in _datasets(cfg.get(loader) or {}, loader):
+            root = dataset.get('data_root') or ''
+            if root and not Path(root).is_dir():
+                faults.append(f'{entry}.data_root: folder {root!r} does not exist')
+                continue
+            named = {'ann_file': dataset.get('ann_file'),
+                     **{f'data_prefix.{key}': value for key, value in (dataset.get('data_prefix') or {}).items()}}
+            for key, value in named.items():
+                if isinstance(value, str) and value and not (Path(root) / value).exists():
+                    faults.append(f'{entry}.{key}: {str(Path(root) / value)!r} does not exist')
+    if faults:
+        option = 'data_root' if 'data_root' in cfg else faults[0].split(':')[0]
+        raise ConfigError('\n'.join([*faults, f'Put the data there, or say where it is: --cfg-options {option}=PATH']))
+
+
+def _datasets(node: Any, entry: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """All data set configurations below ``node``, those inside wrappers included, with their entries."""
+    if isinstance(node, Mapping):
+        if 'data_root' in node or 'ann_file' in node:
+            yield entry, node
+        for key, value in node.items():
+            yield from _datasets(value, f'{entry}.{key}')
+    elif isinstance(node, (list, tuple)):
+        for index, item in enumerate(node):
+            yield from _datasets(item, f'{entry}.{index}')

@@ -1,0 +1,142 @@
+"""Opens a checkpoint of any supported format and gives its tensors this project's names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional, Union
+
+from torch import Tensor
+
+from sapiens2.models.checkpoints.errors import BadCheckpointFile, CheckpointError
+from sapiens2.models.checkpoints.identify import INDEX, SAFETENSORS, find_weights, identify
+from sapiens2.models.checkpoints.layouts import OTHER, TRANSFORMERS, from_transformers, recognise
+from sapiens2.models.checkpoints.pickles import load_pickle
+from sapiens2.models.checkpoints.stored import StoredTensor, map_safetensors
+from sapiens2.models.checkpoints.wrappings import flatten, levels, unwrap
+
+BACKBONE = 'backbone.'
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where weights come from.
+
+    Attributes:
+        path: what was asked for.
+        files: the files that were opened.
+        layout: 'released', 'transformers', 'Sapiens v1' or 'other': whose names the parameters have in the file.
+        wrapping: what lay around them, 'state_dict.' for instance; '' if nothing.
+        config: config.json of transformers, where it lies beside the weights.
+    """
+
+    path: Path
+    files: tuple[Path, ...]
+    layout: str
+    wrapping: str
+    config: Optional[dict[str, Any]]
+
+    def __str__(self) -> str:
+        around = f', inside {self.wrapping.rstrip(".")!r}' if self.wrapping else ''
+        return f'{self.path} ({self.layout} names{around})'
+
+
+def open_checkpoint(path: Union[str, Path],
+                    like: Collection[str] = ()) -> tuple[dict[str, StoredTensor], Origin]:
+    """Open a checkpoint without reading its tensors.
+
+    Args:
+        path: a safetensors file or an index of several, an archive of ``torch.save`` (of MMEngine for instance), or a
+            directory in transformers' format.
+        like: names of the parameters of the model that is to be filled. They decide between several ways to take
+            wrappings off; without them the names of the known layouts do.
+
+    Returns:
+        Entries by name, transformers' names turned into the released ones, and their origin.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        BadCheckpointFile: if it is no usable checkpoint.
+        CheckpointError: if names in it clash or have no counterpart here.
+    """
+    path = Path(path)
+    flat, files = _read(find_weights(path))
+    config = _transformers_config(files[0].parent)
+    known, best, score, failure = set(like), None, -1, None
+    for prefix in levels(list(flat)):
+        try:
+            state = unwrap(flat, prefix)
+            layout = recognise(state)
+            if layout == TRANSFORMERS:
+                state = from_transformers(state, config)
+        except CheckpointError as error:
+            failure = error  # names may make sense once another wrapping is off
+            continue
+        fit = max(len(known & names.keys()) for names in readings(state)) if known else int(layout != OTHER)
+        if fit > score:
+            score, best = fit, (state, Origin(path, files, layout, prefix, config))
+    if best is None:
+        raise CheckpointError(f'{path}: {failure}') from failure
+    return best
+
+
+def readings(state: dict[str, StoredTensor]) -> tuple[dict[str, StoredTensor], ...]:
+    """``state`` itself, its backbone on its own, and as the backbone of a larger model."""
+    inner = {name[len(BACKBONE):]: value for name, value in state.items() if name.startswith(BACKBONE)}
+    return state, inner, {f'{BACKBONE}{name}': value for name, value in state.items()}
+
+
+def load_state(path: Union[str, Path]) -> tuple[dict[str, Tensor], Origin]:
+    """The tensors of a checkpoint by name and their origin; see ``open_checkpoint``.
+
+    Tensors of safetensors files and zip archives are views of the file, which is read when they are used.
+    """
+    state, origin = open_checkpoint(path)
+    return {name: stored.read() for name, stored in state.items()}, origin
+
+
+def _read(file: Path) -> tuple[dict[str, StoredTensor], tuple[Path, ...]]:
+    """All tensors of a file under the names it gives them, and the files they lie in."""
+    kind = identify(file)
+    if kind == SAFETENSORS:
+        return dict(map_safetensors(file)), (file,)
+    if kind == INDEX:
+        return _read_shards(file)
+    flat: dict[str, Tensor] = flatten(load_pickle(file))
+    if not flat:
+        raise BadCheckpointFile(file, 'an archive without tensors', 'A state dict maps names to tensors.')
+    return {name: StoredTensor((tensor,)) for name, tensor in flat.items()}, (file,)
+
+
+def _read_shards(index: Path) -> tuple[dict[str, StoredTensor], tuple[Path, ...]]:
+    """Tensors of the several files that a safetensors index lists."""
+    weight_map: dict[str, str] = json.loads(index.read_bytes())['weight_map']
+    flat: dict[str, StoredTensor] = {}
+    files = []
+    for name in sorted(set(weight_map.values())):
+        file = index.parent / name
+        if file.parent != index.parent or not file.is_file():
+            raise BadCheckpointFile(index, f'a safetensors index whose part {name!r} is missing',
+                                    'Download all parts into the folder of the index.')
+        identify(file)
+        flat.update(map_safetensors(file))
+        files.append(file)
+    missing = sorted(set(weight_map) - set(flat))
+    if missing:
+        raise BadCheckpointFile(index, f'a safetensors index that lists {missing[0]!r}, which no part holds',
+                                'Download all parts again.')
+    return flat, tuple(files)
+
+
+def _transformers_config(folder: Path) -> Optional[dict[str, Any]]:
+    """config.json of a transformers model of this family in ``folder``."""
+    file = folder / 'config.json'
+    if not file.is_file():
+        return None
+    try:
+        config = json.loads(file.read_bytes())
+    except ValueError as error:
+        raise BadCheckpointFile(file, 'damaged JSON', f'{error}.') from error
+    return config if config.get('model_type') == 'sapiens2' else None

@@ -1,0 +1,45 @@
+"""One pre-norm transformer block."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from torch import Tensor, nn
+
+from sapiens2.models.layers.attention import SelfAttention
+from sapiens2.models.layers.drop_path import DropPath
+from sapiens2.models.layers.ffn import SwiGLU
+
+
+class TransformerBlock(nn.Module):
+    """``x + attn(ln1(x))``, then ``x + ffn(ln2(x))``.
+
+    Args:
+        dim: channels C.
+        num_heads: heads of the queries.
+        hidden_dim: channels of each half of the gated unit.
+        num_kv_heads: heads of keys and values.
+        qk_norm: normalise queries and keys.
+        layer_scale: learnt factor on the attention branch.
+        drop_path: probability of dropping a branch in training.
+    """
+
+    def __init__(self,
+                 dim: int,
+                 num_heads: int,
+                 hidden_dim: int,
+                 num_kv_heads: Optional[int] = None,
+                 qk_norm: bool = True,
+                 layer_scale: bool = True,
+                 drop_path: float = 0.0) -> None:
+        super().__init__()
+        self.ln1 = nn.RMSNorm(dim, eps=1e-6)
+        self.attn = SelfAttention(dim, num_heads, num_kv_heads, qk_norm, layer_scale)
+        self.ln2 = nn.RMSNorm(dim, eps=1e-6)
+        self.ffn = SwiGLU(dim, hidden_dim)
+        self.drop_path = DropPath(drop_path)
+
+    def forward(self, x: Tensor, rope: Optional[tuple[Tensor, Tensor]] = None) -> Tensor:
+        """(B, N, C) -> (B, N, C); ``rope`` as in ``SelfAttention``."""
+        x = x + self.drop_path(self.attn(self.ln1(x), rope))
+        return x + self.drop_path(self.ffn(self.ln2(x)))

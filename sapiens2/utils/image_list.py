@@ -1,0 +1,179 @@
+"""Find the picture files that inputs name, and give each a name for its results that no other one has."""
+
+from __future__ import annotations
+
+import glob
+import os
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePath
+from typing import NamedTuple, Optional, Union
+
+from sapiens2.utils.suggest import nearest
+
+# HEIC is listed so that it is named as unreadable, not passed over in silence.
+IMAGE_ENDINGS = (
+    '.jpg', '.jpeg', '.jpe', '.jfif', '.png', '.bmp', '.dib', '.tif', '.tiff', '.webp', '.gif', '.ppm', '.pgm', '.pnm',
+    '.jp2', '.j2k', '.avif', '.heic', '.heif')
+
+
+class ImageFile(NamedTuple):
+    """A file that an input named."""
+
+    path: Path
+    relative: PurePath  # below the folder that was given; the bare name of a single file
+
+
+def list_images(inputs: Sequence[Union[str, os.PathLike]], recursive: bool = True,
+                missing: Optional[list[str]] = None) -> list[ImageFile]:
+    """List the pictures of files, folders, globs and text files of paths, in order, each file once.
+
+    A folder gives its files with a picture's ending in any case, hidden ones left out. A file that is named
+    itself is taken whatever its ending. A ``.txt`` holds one input a line (relative to the current folder or to its
+    own; blank lines and lines that start with # are passed over).
+
+    Args:
+        recursive: whether sub-folders are searched, through symbolic links too.
+        missing: takes a line for each input that matches nothing, with the nearest names there are.
+
+    Raises:
+        FileNotFoundError: with these lines, if no list is given to take them.
+    """
+    found: dict[Path, ImageFile] = {}
+    lines: list[str] = [] if missing is None else missing
+    for item in inputs:
+        for file in _expand(os.fspath(item), recursive, lines):
+            found.setdefault(file.path.absolute(), file)
+    if lines and missing is None:
+        raise FileNotFoundError('\n'.join(lines))
+    return list(found.values())
+
+
+def _expand(item: str, recursive: bool, missing: list[str]) -> Iterator[ImageFile]:
+    """The pictures of one input; what is wrong with it is added to ``missing``."""
+    path = Path(item)
+    if '://' in item:
+        missing.append(f'{item}: an address, not a file; download it first')
+    elif path.is_dir():
+        yield from _expand_folder(path, recursive, missing)
+    elif path.suffix.lower() == '.txt' and path.is_file():
+        yield from _expand_list(path, recursive, missing)
+    elif path.exists():
+        yield ImageFile(path, PurePath(path.name))
+    elif glob.has_magic(item):
+        matches = [Path(match) for match in sorted(glob.glob(item, recursive=True))]
+        files = [match for match in matches if match.is_file() and _is_image(match.name)]
+        if not files:
+            missing.append(f'{item}: no picture matches')
+        root = _fixed_part(item)
+        yield from (ImageFile(file, file.relative_to(root)) for file in files)
+    else:
+        missing.append(_describe_missing(path))
+
+
+def _expand_folder(folder: Path, recursive: bool, missing: list[str]) -> Iterator[ImageFile]:
+    seen: set[str] = set()
+    count = 0
+    for place, sub_folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(place)
+        # A link to a folder above would be walked for ever.
+        sub_folders[:] = [] if real in seen or not recursive else sorted(
+            name for name in sub_folders if not name.startswith('.'))
+        if real in seen:
+            continue
+        seen.add(real)
+        for name in sorted(filter(_is_image, names)):
+            count += 1
+            path = Path(place, name)
+            yield ImageFile(path, path.relative_to(folder))
+    if not count:
+        missing.append(f'{folder}: no picture in this folder (looked for {" ".join(IMAGE_ENDINGS)})')
+
+
+def _expand_list(path: Path, recursive: bool, missing: list[str]) -> Iterator[ImageFile]:
+    lines = path.read_text(encoding='utf-8-sig').splitlines()
+    entries = [(number, line.strip()) for number, line in enumerate(lines, 1)
+               if line.strip() and not line.lstrip().startswith('#')]
+    if not entries:
+        missing.append(f'{path}: the list names no file')
+    for number, entry in entries:
+        wrong: list[str] = []
+        place = entry if os.path.exists(entry) or os.path.isabs(entry) else os.path.join(path.parent, entry)
+        if place.lower().endswith('.txt'):
+            wrong.append(f'{entry}: a list cannot name another list')
+        else:
+            yield from _expand(place, recursive, wrong)
+        missing.extend(f'{path}, line {number}: {text}' for text in wrong)
+
+
+def _is_image(name: str) -> bool:
+    return name.lower().endswith(IMAGE_ENDINGS) and not name.startswith('.')
+
+
+def _fixed_part(pattern: str) -> Path:
+    """The folder of a glob above its first wildcard."""
+    fixed: list[str] = []
+    for part in Path(pattern).parts[:-1]:
+        if glob.has_magic(part):
+            break
+        fixed.append(part)
+    return Path(*fixed)
+
+
+def _describe_missing(path: Path) -> str:
+    """Say that ``path`` does not exist, how far it does, and which names there are near."""
+    parent, name = path.parent, path.name
+    while not parent.is_dir() and parent != parent.parent:
+        parent, name = parent.parent, parent.name
+    text = f'{path}: no such file or folder'
+    close = nearest(name, os.listdir(parent)) if parent.is_dir() else []
+    if close:
+        text += '. Did you mean ' + ' or '.join(repr(str(parent / other)) for other in close) + '?'
+    return text
+
+
+def output_stems(files: Sequence[ImageFile]) -> list[str]:
+    """A name for the results of each file, '/' between folders: its relative path without the ending.
+
+    Dots inside a name stay. Files whose names would be equal keep their ending, and where that does not tell them
+    apart, the folders above. Names that differ only in case count as equal, as on some file systems they are.
+    """
+    marks = _twin_marks(files)
+    levels = [0] * len(files)
+    while True:
+        stems = [_stem(file, level) + mark for file, level, mark in zip(files, levels, marks)]
+        clashes = _equal(stems)
+        if not clashes:
+            return stems
+        for group in clashes:
+            # The least qualified move first: 'a.jpg.png' gives way to 'a.jpg', which already carries its ending.
+            lowest = min(levels[index] for index in group)
+            for index in group:
+                levels[index] += levels[index] == lowest
+
+
+def _equal(names: Sequence[str]) -> list[list[int]]:
+    """Groups of the indices of two or more names that differ in case or Unicode composition at most."""
+    groups: defaultdict[str, list[int]] = defaultdict(list)
+    for index, name in enumerate(names):
+        groups[unicodedata.normalize('NFC', name).casefold()].append(index)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _twin_marks(files: Sequence[ImageFile]) -> list[str]:
+    """An ending for the second and later of files whose whole paths differ in case only."""
+    marks = [''] * len(files)
+    for group in _equal([str(file.path.absolute()) for file in files]):
+        for number, index in enumerate(group[1:], 2):
+            marks[index] = f'~{number}'
+    return marks
+
+
+def _stem(file: ImageFile, level: int) -> str:
+    """Level 0 drops the ending, 1 keeps it, each one more puts another folder in front."""
+    if level == 0:
+        return (file.relative.with_suffix('') if _is_image(file.relative.name) else file.relative).as_posix()
+    path = file.path.absolute()
+    parts = (path.drive.strip(':\\/'), *path.parts[1:]) if path.drive else path.parts[1:]
+    return '/'.join(parts[-(len(file.relative.parts) + level - 1):])

@@ -1,0 +1,27 @@
+"""Error texts that offer the nearest known names."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
+    """The at most ``count`` names most like ``name``, best first; case is ignored."""
+    by_lower: dict[str, str] = {}
+    for candidate in known:
+        by_lower.setdefault(candidate.lower(), candidate)
+    return [by_lower[low] for low in difflib.get_close_matches(name.lower(), by_lower, n=count, cutoff=0.5)]
+
+
+def unknown_name(name: object, known: Iterable[str], what: str) -> str:
+    """Say that ``name`` is no ``what``, and which known names are near (all of them when they are few)."""
+    known = sorted(known)
+    close = nearest(str(name), known)
+    text = f'unknown {what}: {name!r}.'
+    if close:
+        text += ' Did you mean ' + ' or '.join(repr(item) for item in close) + '?'
+    if known and (len(known) <= 12 or not close):
+        shown = known[:40]
+        text += ' Known: ' + ', '.join(shown) + (', ...' if len(known) > len(shown) else '') + '.'
+    return text

@@ -1,0 +1,131 @@
+"""Colour pictures of dense maps: classes, normals, depth, albedo. Plain numpy and OpenCV, BGR uint8 out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Optional
+
+import cv2
+import numpy as np
+
+from sapiens2.visualization.text import put_text, text_size
+
+_PAPER = (255, 255, 255)
+_INK = (40, 40, 40)
+
+
+def unit_to_bgr(rgb: np.ndarray) -> np.ndarray:
+    """(H, W, 3) RGB in [0, 1] to BGR uint8; values outside are clipped, values that are not finite become 0."""
+    clean = np.nan_to_num(rgb, nan=0.0, posinf=1.0, neginf=0.0)
+    return np.ascontiguousarray(np.rint(np.clip(clean, 0, 1) * 255).astype(np.uint8)[..., ::-1])
+
+
+def normals_to_bgr(normal: np.ndarray) -> np.ndarray:
+    """(H, W, 3) unit vectors, camera frame (x right, y down, z forward), to BGR; RGB = (n + 1) / 2."""
+    return unit_to_bgr((normal.astype(np.float32) + 1) / 2)
+
+
+def distinct_colors(count: int) -> list[list[int]]:
+    """RGB of ``count`` classes: grey for the first, which is background, then hues a golden section apart."""
+    hues = np.arange(max(count - 1, 0)) * 0.618034 % 1.0
+    hsv = np.stack([hues * 180, np.full_like(hues, 200), np.full_like(hues, 255)], axis=-1).astype(np.uint8)
+    rgb = cv2.cvtColor(hsv[None], cv2.COLOR_HSV2RGB)[0].tolist() if count > 1 else []
+    return [[50, 50, 50], *rgb][:count]
+
+
+def labels_to_bgr(labels: np.ndarray, palette: Sequence[Sequence[int]]) -> np.ndarray:
+    """(H, W) labels to BGR; ``palette`` holds the RGB of each label, and 255 (ignored) is black."""
+    table = np.zeros((256, 3), dtype=np.uint8)
+    table[:len(palette)] = np.asarray(palette, dtype=np.uint8)[:, ::-1]
+    return table[labels]
+
+
+def overlay_labels(
+        image: np.ndarray, labels: np.ndarray, palette: Sequence[Sequence[int]], alpha: float = 0.6,
+        background: Optional[int] = 0) -> np.ndarray:
+    """``image`` (H, W, 3) BGR under the colours of its (H, W) ``labels``, with a thin border between classes.
+
+    Args:
+        alpha: opacity of the colours.
+        background: label whose pixels, and those of 255, show the image as it is; None colours every label.
+    """
+    colors = labels_to_bgr(labels, palette)
+    mixed = cv2.addWeighted(colors, alpha, image, 1 - alpha, 0)
+    border = np.zeros(labels.shape, dtype=bool)
+    border[:, 1:] |= labels[:, 1:] != labels[:, :-1]
+    border[1:] |= labels[1:] != labels[:-1]
+    mixed[border] = mixed[border] // 2 + 127
+    plain = labels == 255
+    if background is not None:
+        plain |= labels == background
+    mixed[plain & ~border] = image[plain & ~border]
+    return mixed
+
+
+def label_legend(
+        labels: np.ndarray, classes: Sequence[str], palette: Sequence[Sequence[int]], height: int) -> np.ndarray:
+    """A BGR panel at least ``height`` pixels high: colour, name and share of every class in ``labels``."""
+    values, counts = np.unique(labels, return_counts=True)
+    order = np.argsort(-counts, kind='stable')
+    rows = [(int(values[i]), f'{100 * counts[i] / labels.size:.1f} %') for i in order if values[i] < len(classes)]
+    size = int(np.clip(height / (1.5 * max(len(rows), 14)), 11, 40))
+    line, pad = round(1.5 * size), size
+    names = [classes[label].replace('_', ' ') for label, _ in rows]
+    name_width = max((text_size(name, size)[0] for name in names), default=0)
+    share_width = text_size('100.0 %', size)[0]
+    panel = np.full((max(height, line * len(rows) + pad), 4 * pad + name_width + share_width, 3), _PAPER, np.uint8)
+    for row, ((label, share), name) in enumerate(zip(rows, names)):
+        top = pad // 2 + row * line
+        red, green, blue = (int(value) for value in palette[label])
+        panel[top + size // 8:top + size // 8 + size, pad:2 * pad] = (blue, green, red)
+        put_text(panel, name, (2 * pad + pad // 2, top), size, _INK)
+        put_text(panel, share, (panel.shape[1] - pad // 2 - text_size(share, size)[0], top), size, _INK)
+    return panel
+
+
+def depth_range(depth: np.ndarray) -> tuple[float, float]:
+    """Nearest and farthest depth to show: the 1st and 99th percentile of what is finite and in front of the camera."""
+    seen = depth[np.isfinite(depth) & (depth > 0)]
+    if not seen.size:
+        return 0.0, 1.0
+    # Every pixel of a large picture is not needed for two percentiles.
+    near, far = np.percentile(seen[::max(1, seen.size // 200_000)], (1, 99))
+    return float(near), float(max(far, near + 1e-3))
+
+
+def depth_to_bgr(depth: np.ndarray, near: float, far: float) -> np.ndarray:
+    """(H, W) metres to BGR: near is red, far is blue; black where depth is not finite or not positive."""
+    valid = np.isfinite(depth) & (depth > 0)
+    level = (far - np.where(valid, depth, far)) / (far - near)
+    colors = cv2.applyColorMap(np.rint(np.clip(level, 0, 1) * 255).astype(np.uint8), cv2.COLORMAP_TURBO)
+    colors[~valid] = 0
+    return colors
+
+
+def _round_steps(low: float, high: float, count: int) -> np.ndarray:
+    """Multiples of 1, 2 or 5 times a power of ten between ``low`` and ``high``, about ``count`` of them."""
+    rough = (high - low) / count
+    power = 10.0 ** np.floor(np.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
+    return np.arange(np.ceil(low / step - 1e-6), np.floor(high / step + 1e-6) + 1) * step
+
+
+def depth_bar(near: float, far: float, height: int) -> np.ndarray:
+    """A BGR panel ``height`` pixels high: the colours of ``depth_to_bgr`` from near to far, with metres beside."""
+    size = int(np.clip(height / 25, 11, 40))
+    pad = size
+    bar = max(height - 2 * pad, 1)
+    ticks = _round_steps(near, far, int(np.clip(bar // (3 * size), 1, 8)))
+    decimals = 0 if len(ticks) < 2 else max(0, int(np.ceil(-np.log10(ticks[1] - ticks[0]) - 1e-6)))
+    texts = [f'{tick:.{max(decimals, 1)}f} m' for tick in ticks]
+    width = max((text_size(text, size)[0] for text in texts), default=0)
+    panel = np.full((height, 4 * pad + width, 3), _PAPER, dtype=np.uint8)
+    top = min(pad, (height - 1) // 2)
+    ramp = np.linspace(near, far, bar, dtype=np.float64)[:, None].repeat(pad, axis=1)
+    # Depth 0 has no colour, yet a bar may start there.
+    panel[top:top + bar, pad:2 * pad] = depth_to_bgr(np.maximum(ramp, 1e-9), near, far)[:height - top]
+    for tick, text in zip(ticks, texts):
+        y = top + round((tick - near) / (far - near) * (bar - 1))
+        cv2.line(panel, (2 * pad, y), (2 * pad + pad // 3, y), _INK, 1)
+        put_text(panel, text, (2 * pad + pad // 2, y - round(0.6 * size)), size, _INK)
+    return panel

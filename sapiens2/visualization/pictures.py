@@ -1,0 +1,91 @@
+"""One picture for whatever a task predicts: the map from field names to drawing functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional
+
+import numpy as np
+
+from sapiens2.datasets.metainfo import load_metainfo
+from sapiens2.utils.suggest import unknown_name
+from sapiens2.visualization.maps import (
+    depth_bar, depth_range, depth_to_bgr, distinct_colors, label_legend, normals_to_bgr, overlay_labels, unit_to_bgr)
+from sapiens2.visualization.layout import beside
+from sapiens2.visualization.pose import draw_pose
+
+# The fields of a data sample that can be drawn, in the order in which they are shown.
+DRAWABLE_FIELDS = ('sem_seg', 'normal', 'depth', 'pointmap', 'albedo')
+_POINT_TABLES = {308: 'sapiens308', 17: 'coco'}
+
+
+def point_table(count: int, dataset_meta: Optional[Mapping[str, Any]] = None) -> Mapping[str, Any]:
+    """Names, links and colours of ``count`` key points: those of ``dataset_meta`` if it has as many.
+
+    Raises:
+        ValueError: if there is no table of so many points.
+    """
+    if dataset_meta and len(dataset_meta.get('keypoint_names', ())) == count:
+        return dataset_meta
+    if count not in _POINT_TABLES:
+        raise ValueError(f'there is no table of names and links for {count} key points; known: '
+                         f'{", ".join(str(known) for known in _POINT_TABLES)}. Give one as dataset_meta')
+    return load_metainfo(_POINT_TABLES[count])
+
+
+def class_table(dataset_meta: Optional[Mapping[str, Any]] = None) -> tuple[Sequence[str], Sequence[Sequence[int]]]:
+    """Names and RGB colours of the classes: those of ``dataset_meta`` if it has any, else the project's 29.
+
+    Classes without colours get some of their own.
+    """
+    if not dataset_meta or 'classes' not in dataset_meta:
+        dataset_meta = load_metainfo('seg29')
+    classes = dataset_meta['classes']
+    return classes, dataset_meta.get('palette', distinct_colors(len(classes)))
+
+
+def draw_people(
+        image: np.ndarray, people: Mapping[str, np.ndarray], score_thr: float = 0.3,
+        dataset_meta: Optional[Mapping[str, Any]] = None) -> np.ndarray:
+    """``image`` (H, W, 3) BGR with the skeletons of all people.
+
+    Args:
+        people: ``keypoints`` (people, K, 2), ``keypoint_scores`` (people, K) and, if boxes are to be drawn,
+            ``bboxes`` (people, 4) x1, y1, x2, y2; pixels of ``image``.
+    """
+    keypoints = people['keypoints']
+    if not len(keypoints):
+        return image.copy()
+    return draw_pose(image, keypoints, people['keypoint_scores'], point_table(keypoints.shape[1], dataset_meta),
+                     people.get('bboxes'), score_thr)
+
+
+def _depth_picture(depth: np.ndarray, legend: bool) -> np.ndarray:
+    near, far = depth_range(depth)
+    colors = depth_to_bgr(depth, near, far)
+    return beside([colors, depth_bar(near, far, len(depth))]) if legend else colors
+
+
+def draw_field(
+        field: str, image: np.ndarray, value: np.ndarray, legend: bool = True,
+        dataset_meta: Optional[Mapping[str, Any]] = None) -> np.ndarray:
+    """BGR picture of one dense field; labels lie over ``image``, other fields stand alone.
+
+    Args:
+        field: one of ``DRAWABLE_FIELDS``.
+        image: (H, W, 3) uint8 BGR.
+        value: (H, W) for ``sem_seg`` and ``depth``, (H, W, 3) otherwise, units as in a data sample.
+        legend: add the classes' names, or the depths in metres, at the right.
+        dataset_meta: ``classes`` and ``palette``, see ``class_table``.
+    """
+    if field == 'sem_seg':
+        classes, palette = class_table(dataset_meta)
+        picture = overlay_labels(image, value, palette)
+        return beside([picture, label_legend(value, classes, palette, len(picture))]) if legend else picture
+    if field == 'normal':
+        return normals_to_bgr(value)
+    if field in ('depth', 'pointmap'):
+        return _depth_picture(value[..., 2] if field == 'pointmap' else value, legend)
+    if field == 'albedo':
+        return unit_to_bgr(value)
+    raise KeyError(unknown_name(field, DRAWABLE_FIELDS, 'field that can be drawn'))

@@ -1,0 +1,82 @@
+"""From what a caller gives to a list of images with names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from sapiens2.apis.image_sources import image_sources
+from sapiens2.utils.image_io import write_image
+
+
+def _image(path: Path, value: int = 7) -> Path:
+    write_image(path, np.full((4, 6, 3), value, np.uint8))
+    return path
+
+
+def test_folder_keeps_its_structure_and_twins_differ(tmp_path):
+    for name in ('a.jpg', 'a.PNG', 'sub/b.v1.2.png', 'sub/ü ö.png'):
+        _image(tmp_path / name)
+    sources = image_sources(tmp_path)
+    assert sorted(source.stem for source in sources) == ['a.PNG', 'a.jpg', 'sub/b.v1.2', 'sub/ü ö']
+    assert all(source.read().shape == (4, 6, 3) for source in sources)
+
+
+def test_missing_paths_are_an_error_or_collected(tmp_path):
+    good = _image(tmp_path / 'good.png')
+    with pytest.raises(FileNotFoundError, match="god.png.*'.*good.png'"):
+        image_sources([good, tmp_path / 'god.png'])
+    missing = []
+    assert [source.path for source in image_sources([good, tmp_path / 'god.png'], missing)] == [good]
+    assert len(missing) == 1
+
+
+def test_results_of_an_earlier_run_are_no_inputs(tmp_path):
+    _image(tmp_path / 'a.png')
+    _image(tmp_path / 'out' / 'seg' / 'a.png')
+    assert [source.stem for source in image_sources(tmp_path, out_dir=tmp_path / 'out')] == ['a']
+
+
+def test_results_do_not_go_among_the_inputs(tmp_path):
+    path = _image(tmp_path / 'a.png')
+    for inputs in (tmp_path, path):
+        with pytest.raises(ValueError, match='holds input images'):
+            image_sources(inputs, out_dir=tmp_path)
+
+
+def test_arrays_and_pillow_images():
+    array = np.zeros((4, 6, 3), np.uint8)
+    array[..., 0] = 9
+    red = Image.new('RGBA', (6, 4), (255, 0, 0, 10))
+    sources = image_sources([array, red, np.full((4, 6), 5, np.uint8)])
+    assert [source.stem for source in sources] == ['000000', '000001', '000002']
+    assert sources[0].read()[0, 0].tolist() == [9, 0, 0]
+    assert sources[1].read()[0, 0].tolist() == [0, 0, 255]
+    assert sources[2].read()[0, 0].tolist() == [5, 5, 5]
+    assert len(image_sources(np.zeros((3, 4, 6, 3), np.uint8))) == 3
+    assert len(image_sources(array)) == 1
+    assert image_sources(sources) == sources
+
+
+def test_pillow_images_stand_upright():
+    image = Image.new('RGB', (6, 4))
+    image.getexif()[0x0112] = 6
+    source, = image_sources(image)
+    assert source.read().shape == (6, 4, 3)
+
+
+@pytest.mark.parametrize('array', [np.zeros((4, 6, 3)), np.zeros((4, 6, 4), np.uint8), np.zeros((0, 6, 3), np.uint8)])
+def test_other_arrays_are_refused(array):
+    source, = image_sources([array])
+    with pytest.raises(ValueError, match=r'uint8 of shape \(H, W, 3\), BGR'):
+        source.read()
+
+
+def test_other_things_and_mixtures_are_refused():
+    with pytest.raises(TypeError, match='int'):
+        image_sources([3])
+    with pytest.raises(TypeError, match='ndarray, str'):
+        image_sources(['a.png', np.zeros((4, 6, 3), np.uint8)])

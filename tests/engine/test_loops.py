@@ -1,0 +1,78 @@
+"""One iteration is one update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from mmengine.config import Config
+
+from sapiens2.engine import Sapiens2Runner
+
+ConfigMaker = Callable[..., Config]
+
+
+def train(cfg: Config) -> Sapiens2Runner:
+    runner = Sapiens2Runner.from_cfg(cfg)
+    runner.train()
+    return runner
+
+
+def history(runner: Sapiens2Runner, key: str) -> list[float]:
+    return [float(value) for value in runner.message_hub.get_scalar(f'train/{key}').data[0]]
+
+
+def test_accumulation_equals_a_larger_batch(toy_cfg: ConfigMaker) -> None:
+    options = dict(model__dropout=0.0)
+    large = train(toy_cfg('large', train_dataloader__batch_size=6, **options))
+    small = train(toy_cfg('small', train_dataloader__batch_size=2, optim_wrapper__accumulative_counts=3, **options))
+    assert small.train_dataloader.dataset.read == large.train_dataloader.dataset.read
+    assert history(small, 'lr') == history(large, 'lr')
+    assert history(small, 'loss') == pytest.approx(history(large, 'loss'), rel=1e-5)
+    torch.testing.assert_close(small.bare_model.state_dict(), large.bare_model.state_dict())
+
+
+def test_schedule_is_warm_up_then_polynomial(toy_cfg: ConfigMaker) -> None:
+    lr = history(train(toy_cfg(train_cfg__max_iters=12, param_scheduler=[
+        dict(type='LinearLR', start_factor=0.001, begin=0, end=5, by_epoch=False),
+        dict(type='PolyLR', eta_min=0.0, power=1.0, begin=5, by_epoch=False)])), 'lr')
+    assert lr[0] == pytest.approx(0.1 * 0.001)
+    assert lr[4] == lr[5] == pytest.approx(0.1)
+    steps = [later - earlier for earlier, later in zip(lr[5:], lr[6:])]
+    assert steps == pytest.approx([-0.1 / 6] * 6)
+    assert lr[-1] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_dropout_differs_from_iteration_to_iteration(toy_cfg: ConfigMaker) -> None:
+    runner = train(toy_cfg())
+    loop, seeds = runner.train_loop, []
+    for loop.iter in (0, 1, 0):
+        loop.run_iter(iter(runner.train_dataloader))
+        seeds.append(torch.initial_seed())
+    assert seeds[0] == seeds[2] != seeds[1]
+
+
+def test_validation_follows_the_interval_and_the_end(toy_cfg: ConfigMaker) -> None:
+    runner = train(toy_cfg(train_cfg=dict(type='UpdateTrainLoop', max_iters=5, val_interval=2, _delete_=True)))
+    assert len(runner.val_dataloader.dataset.read) == 3 * 10  # after 2, 4 and 5 updates
+    assert runner.message_hub.get_scalar('val/count').current() == 10
+    runner = train(toy_cfg('late', train_cfg__val_interval=2, train_cfg__val_begin=5))
+    assert len(runner.val_dataloader.dataset.read) == 10
+
+
+def test_bfloat16_on_this_device(toy_cfg: ConfigMaker) -> None:
+    runner = train(toy_cfg(optim_wrapper__type='BFloat16OptimWrapper', optim_wrapper__accumulative_counts=2))
+    assert set(runner.bare_model.dtypes[:12]) == {torch.bfloat16}
+    assert runner.bare_model.layer.weight.dtype == torch.float32
+    assert history(runner, 'loss')[-1] < history(runner, 'loss')[0]
+
+
+def test_loss_that_is_not_finite_names_the_samples(toy_cfg: ConfigMaker) -> None:
+    with pytest.raises(FloatingPointError, match=r'iteration \d+ is not finite \(loss = nan, loss_toy = nan\).*toy-7'):
+        train(toy_cfg(train_dataloader__dataset__bad=7))
+
+
+def test_sampler_that_cannot_resume_is_refused(toy_cfg: ConfigMaker) -> None:
+    with pytest.raises(TypeError, match='ResumableInfiniteSampler'):
+        train(toy_cfg(train_dataloader__sampler__type='DefaultSampler'))

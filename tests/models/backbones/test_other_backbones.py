@@ -1,0 +1,45 @@
+"""Sapiens v1 and the wrapper of timm."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from sapiens2.models.backbones.sapiens import Sapiens, resize_pos_embed
+from sapiens2.models.backbones.timm_backbone import TimmBackbone
+
+
+@pytest.mark.parametrize('arch, millions', [('sapiens_0.3b', 306), ('sapiens_0.6b', 634), ('sapiens_1b', 1138),
+                                            ('sapiens_2b', 2132)])
+def test_v1_sizes(arch, millions):
+    with torch.device('meta'):
+        model = Sapiens(arch)
+    assert sum(p.numel() for p in model.parameters()) / 1e6 == pytest.approx(millions, rel=0.01)
+
+
+def test_v1_runs_on_another_size():
+    model = Sapiens('sapiens_nano', img_size=(64, 48)).eval()
+    model.init_weights()
+    assert model(torch.randn(1, 3, 96, 80))[0].shape == (1, 64, 6, 5)
+    with pytest.raises(ValueError, match='not divisible by 16'):
+        model(torch.randn(1, 3, 96, 81))
+
+
+def test_v1_position_embedding_keeps_the_class_token_and_a_constant():
+    embed = torch.cat((torch.randn(1, 1, 8), torch.ones(1, 12, 8)), dim=1)
+    resized = resize_pos_embed(embed, (4, 3), (7, 9), 1)
+    torch.testing.assert_close(resized[:, :1], embed[:, :1])
+    torch.testing.assert_close(resized[:, 1:], torch.ones(1, 63, 8))
+
+
+def test_timm_backbone_gives_feature_maps():
+    pytest.importorskip('timm', exc_type=ImportError)
+    model = TimmBackbone('vit_tiny_patch16_224', img_size=(64, 48), out_indices=(0, -1)).eval()
+    maps = model(torch.randn(1, 3, 64, 48))
+    assert [tuple(m.shape) for m in maps] == [(1, 192, 4, 3)] * 2
+    assert model(torch.randn(1, 3, 96, 80))[0].shape == (1, 192, 6, 5)
+    assert model.get_layer_depth('backbone.model.blocks.3.norm1.weight', 'backbone.') == (4, 14)
+    with pytest.raises(ValueError, match='vit_tiny_patch16_224'):
+        TimmBackbone('vit_tiny_patch16_22')
+    with pytest.raises(ValueError, match='resnet18'):
+        TimmBackbone('resnet18')

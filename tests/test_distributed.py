@@ -1,0 +1,62 @@
+"""Two processes on CPUs train and measure as one does."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_data import write_data
+
+ROOT = Path(__file__).parents[1]
+CONFIG = ROOT / 'configs/pose/sapiens2-tiny_pose_coco_wholebody-256x192.py'
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
+def train(work_dir: Path, data: list[str], processes: int) -> None:
+    """Two updates of four samples, shared by the processes."""
+    command = [sys.executable, str(ROOT / 'tools/train.py'), str(CONFIG), '--work-dir', str(work_dir), '--launcher',
+               'pytorch' if processes > 1 else 'none', '--cfg-options', *data, 'train_cfg.max_iters=2',
+               'model.backbone.arch=sapiens2_nano', f'train_dataloader.batch_size={2 // processes}',
+               'optim_wrapper.accumulative_counts=2', 'train_dataloader.num_workers=0', 'val_dataloader.num_workers=0',
+               'default_hooks.logger.interval=1', 'param_scheduler.0.start_factor=1.0',
+               # Biases before an instance norm have no gradient but rounding errors, which Adam would blow up.
+               'optim_wrapper.optimizer.eps=0.01', 'default_hooks.checkpoint.interval=1']
+    shared = dict(os.environ, PYTHONPATH=str(ROOT), OMP_NUM_THREADS='1', WORLD_SIZE=str(processes),
+                  MASTER_ADDR='127.0.0.1', MASTER_PORT=str(free_port()))
+    running = [subprocess.Popen(command, env=dict(shared, RANK=str(rank), LOCAL_RANK=str(rank)), text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for rank in range(processes)]
+    for process in running:
+        output, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, output
+
+
+@pytest.mark.dist
+def test_two_processes_train_as_one(tmp_path: Path) -> None:
+    data = write_data('pose', tmp_path / 'data')
+    states, rows = [], []
+    for processes in (1, 2):
+        work_dir = tmp_path / str(processes)
+        train(work_dir, data, processes)
+        states.append(torch.load(work_dir / 'iter_2.pth', weights_only=True))
+        log, = work_dir.glob('*/vis_data/scalars.json')
+        rows.append([json.loads(line) for line in log.read_text().splitlines()])
+    one, two = states
+    assert one['meta']['samples'] == two['meta']['samples'] == 8
+    for name, value in one['state_dict'].items():
+        torch.testing.assert_close(two['state_dict'][name], value, rtol=1e-4, atol=1e-5, msg=name)
+    before = torch.load(tmp_path / '1' / 'iter_1.pth', weights_only=True)['state_dict']
+    name = 'backbone.blocks.0.ffn.w3.weight'
+    assert (before[name] - one['state_dict'][name]).abs().max() > 1e-4
+    assert rows[0][-1]['pose/AP'] == pytest.approx(rows[1][-1]['pose/AP'], abs=1e-6)
+    assert [row['lr'] for row in rows[0][:2]] == [row['lr'] for row in rows[1][:2]]

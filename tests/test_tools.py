@@ -1,0 +1,129 @@
+"""tools/train.py and tools/test.py on the tiny config of every task, with data made on the spot."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_data import write_data
+
+ROOT = Path(__file__).parents[1]
+TASKS = ('pose', 'seg', 'normal', 'pointmap', 'albedo')
+METRICS = {'pose': 'pose/AP', 'seg': 'seg/mIoU_percent', 'normal': 'normal/mean_deg', 'pointmap': 'pointmap/l2_m',
+           'albedo': 'albedo/psnr_db'}
+_RUNS = itertools.count()
+
+
+def config(task: str) -> str:
+    """The tiny config of a task."""
+    path, = (ROOT / 'configs' / task).glob('sapiens2-tiny_*.py')
+    return str(path)
+
+
+def tool(name: str, *arguments: object) -> int:
+    """Run tools/NAME.py in this process; its exit code."""
+    before = sys.argv
+    sys.argv = [f'{name}.py', *map(str, arguments)]
+    try:
+        runpy.run_path(str(ROOT / 'tools' / f'{name}.py'), run_name='__main__')
+    except SystemExit as stop:
+        return stop.code
+    finally:
+        sys.argv = before
+    raise AssertionError('the tool does not say how it ended')
+
+
+def options(data: list[str], iterations: int = 2, workers: int = 0) -> list[str]:
+    """Options that make a run short. A name of its own keeps MMEngine's per-name state of the runs apart."""
+    return ['--cfg-options', *data, f'train_cfg.max_iters={iterations}', 'train_dataloader.batch_size=2',
+            f'train_dataloader.num_workers={workers}', 'val_dataloader.num_workers=0', 'test_dataloader.num_workers=0',
+            'default_hooks.checkpoint.interval=1', 'default_hooks.checkpoint.max_keep_ckpts=-1',
+            'default_hooks.logger.interval=1', f'experiment_name=run{next(_RUNS)}']
+
+
+def weights(folder: Path, iteration: int) -> dict[str, torch.Tensor]:
+    return torch.load(folder / f'iter_{iteration}.pth', weights_only=True)['state_dict']
+
+
+@pytest.mark.parametrize('task', TASKS)
+def test_train_and_test(task: str, tmp_path: Path) -> None:
+    data, work_dir = write_data(task, tmp_path / 'data'), tmp_path / 'run'
+    assert tool('train', config(task), '--work-dir', work_dir, *options(data)) == 0
+    log, = work_dir.glob('*/vis_data/scalars.json')
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [row['step'] for row in rows] == [1, 2, 2]
+    assert all(row['loss'] > 0 and row['grad_norm'] > 0 for row in rows[:2])
+    assert list(work_dir.glob('*/vis_data/events.out.tfevents.*'))
+    assert (work_dir / Path(config(task)).name).is_file()
+
+    measured = tmp_path / 'metrics.json'
+    assert tool('test', config(task), work_dir / 'iter_2.pth', '--work-dir', tmp_path / 'test', '--dump', measured,
+                *options(data)) == 0
+    metrics = json.loads(measured.read_text())
+    assert metrics[METRICS[task]] == pytest.approx(rows[2][METRICS[task]], rel=1e-4, nan_ok=True)
+
+
+@pytest.mark.parametrize('task, workers', [('pose', 0), ('pose', 2), ('seg', 0)])
+def test_resumed_run_equals_unbroken_run(task: str, workers: int, tmp_path: Path) -> None:
+    data = write_data(task, tmp_path / 'data')
+    first, second = tmp_path / 'first', tmp_path / 'second'
+    assert tool('train', config(task), '--work-dir', first, *options(data, 3, workers)) == 0
+    assert tool('train', config(task), '--work-dir', second, '--resume', first / 'iter_1.pth',
+                *options(data, 3, 0)) == 0
+    whole, resumed = weights(first, 3), weights(second, 3)
+    assert whole.keys() == resumed.keys()
+    for name, value in whole.items():
+        torch.testing.assert_close(resumed[name], value, rtol=0, atol=1e-6, msg=name)
+    assert any(not torch.equal(value, weights(first, 1)[name]) for name, value in whole.items())
+
+
+def test_bfloat16_and_seed(tmp_path: Path) -> None:
+    data = write_data('pose', tmp_path / 'data')
+    assert tool('train', config('pose'), '--work-dir', tmp_path / 'run', '--amp', '--seed', 5, *options(data, 1)) == 0
+    state = torch.load(tmp_path / 'run' / 'iter_1.pth', weights_only=True)
+    assert state['meta']['seed'] == 5 and 'BFloat16OptimWrapper' in state['meta']['cfg']
+    assert state['state_dict']['backbone.patch_embed.projection.weight'].dtype == torch.float32
+
+
+def test_training_starts_from_a_backbone_alone(tmp_path: Path) -> None:
+    data = write_data('pose', tmp_path / 'data')
+    assert tool('train', config('pose'), '--work-dir', tmp_path / 'first', *options(data, 1)) == 0
+    backbone = {name.removeprefix('backbone.'): value for name, value in weights(tmp_path / 'first', 1).items()
+                if name.startswith('backbone.')}
+    torch.save(backbone, tmp_path / 'backbone.pth')
+    assert tool('train', config('pose'), '--work-dir', tmp_path / 'second', *options(data, 1),
+                f'load_from={tmp_path / "backbone.pth"}', 'optim_wrapper.optimizer.lr=0') == 0
+    name = 'blocks.0.attn.wq.weight'
+    assert torch.equal(weights(tmp_path / 'second', 1)[f'backbone.{name}'], backbone[name])
+    # A test needs the decoder, too.
+    assert tool('test', config('pose'), tmp_path / 'backbone.pth', '--work-dir', tmp_path, *options(data)) == 2
+
+
+@pytest.mark.parametrize('arguments, message', [
+    (['configs/pose/sapiens2-tny.py'], 'does not exist. Did you mean'),
+    ([config('pose')], "train_dataloader.dataset.data_root: folder 'data/coco_few' does not exist"),
+    ([config('pose')], '--cfg-options data_root=PATH'),
+    ([config('pose'), '--cfg-options', 'model.backbone.drop_pth=1'], "model.backbone.drop_pth: unknown argument"),
+    ([config('pose'), '--cfg-options', 'modle.backbone.arch=x'], "Did you mean 'model'"),
+    ([config('pose'), '--resume', 'nowhere.pth'], "--resume: 'nowhere.pth' does not exist"),
+])
+def test_wrong_input_is_one_message(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str],
+                                    tmp_path: Path) -> None:
+    if '--resume' in arguments:
+        arguments = [*arguments, '--cfg-options', *write_data('pose', tmp_path / 'data')]
+    assert tool('train', *arguments, '--work-dir', tmp_path / 'run') == 2
+    error = capsys.readouterr().err
+    assert message in error and 'Traceback' not in error
+    assert not (tmp_path / 'run').exists()
+
+
+def test_damaged_checkpoint_is_one_message(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    data = write_data('pose', tmp_path / 'data')
+    (tmp_path / 'empty.pth').touch()
+    assert tool('test', config('pose'), tmp_path / 'empty.pth', '--work-dir', tmp_path, *options(data)) == 2
+    assert 'empty' in capsys.readouterr().err
