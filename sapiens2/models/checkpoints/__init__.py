@@ -8,5 +8,5 @@ from sapiens2.models.checkpoints.pickles import load_pickle
 from sapiens2.models.checkpoints.report import LoadReport
 from sapiens2.models.checkpoints.source import Origin, load_state, open_checkpoint
 
-__all__ = ['BadCheckpointFile', 'CheckpointError', 'CheckpointMismatch', 'LoadReport', 'Origin', 'Pretrained', 'build_model',
-           'load_checkpoint', 'load_pickle', 'load_state', 'open_checkpoint', 'parameters_on_meta']
+__all__ = ['BadCheckpointFile', 'CheckpointError', 'CheckpointMismatch', 'LoadReport', 'Origin', 'Pretrained',
+           'build_model', 'load_checkpoint', 'load_pickle', 'load_state', 'open_checkpoint', 'parameters_on_meta']
