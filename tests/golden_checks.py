@@ -9,6 +9,8 @@ import torch
 from golden_cases import arrays, close, fill, normal
 from torch import Tensor
 
+from sapiens2.evaluation import functional
+from sapiens2.models.heads.seg_head import argmax_resized
 from sapiens2.registry import CODECS, MODELS, TRANSFORMS
 from sapiens2.utils.topdown import udp_matrix
 
@@ -16,6 +18,20 @@ BACKBONE_KEYS = ('arch', 'img_size', 'out_type', 'out_indices', 'rope_dtype', 'u
 # Short names of the gradients in backbone_grads.npz.
 GRADIENTS = {'cls_token': 'cls_token', 'patch_bias': 'patch_embed.projection.bias',
              'q_norm': 'blocks.9.attn.q_norm.weight', 'wk': 'blocks.9.attn.wk.weight'}
+
+# Key of the golden figures -> (ours, factor that gives ours).
+NORMAL_FIGURES = {
+    'normal_mae': ('mean_deg', 1), 'normal_median_deg': ('median_deg', 1), 'normal_rmse': ('rmse_deg', 1),
+    **{f'within_{deg}_deg': (f'within_{deg.removesuffix("_0")}_deg_percent', 1)
+       for deg in ('5_0', '11_25', '22_5', '30_0')}}
+POINTMAP_FIGURES = {
+    'l2_mean': ('l2_m', 1), 'x_mae': ('x_mae_m', 1), 'y_mae': ('y_mae_m', 1), 'z_mae': ('z_mae_m', 1),
+    'rmse': ('rmse_m', 1), 'normal_mae': ('normal_mean_deg', 1), 'normal_rmse': ('normal_rmse_deg', 1),
+    **{f'within_{cm}_cm': (f'within_{cm.lstrip("0")}_cm_percent', 100) for cm in ('05', '10', '20')},
+    **{key: (f'normal_{ours}', 100) for key, (ours, _) in NORMAL_FIGURES.items() if 'within' in key}}
+ALBEDO_FIGURES = {key: (key, 1) for key in ('mae', 'rmse', 'ssim', 'grad_l1')} | {'psnr': ('psnr_db', 1)}
+SEG_FIGURES = {key: (f'{key}_percent', 1) for key in (
+    'aAcc', 'mIoU', 'mAcc', 'mDice', 'mFscore', 'mPrecision', 'mRecall')}
 
 
 def check(name: str, case: dict[str, Any]) -> None:
@@ -128,4 +144,32 @@ def check_loss(name: str, case: dict[str, Any]) -> None:
     close(inputs['pred'].grad, expected['grad'], rtol=1e-4, atol=1e-7)
 
 
-CHECKS = {'backbone': check_backbone, 'head': check_head, 'codec': check_codec, 'prep': check_prep, 'loss': check_loss}
+def check_metrics(name: str, case: dict[str, Any]) -> None:
+    data = {key: torch.from_numpy(value) for key, value in arrays(name).items()}
+    sums: dict[str, list[functional.Sums]] = {task: [] for task in case['expected']}
+    for batch in range(2):
+        pred, gt, mask = (data[f'{field}{batch}'] for field in ('pred', 'gt', 'mask'))
+        mask = mask.bool()
+        sums['normal'].append(functional.normal_sums(pred, gt, mask))
+        sums['pointmap'].append(functional.pointmap_sums(0.05 * pred, 0.05 * gt, mask))
+        sums['albedo'].append(functional.albedo_sums(pred.abs().clamp(0, 1), gt.abs().clamp(0, 1), mask))
+        for logits, labels in zip(data[f'seg_logits{batch}'], data[f'seg_labels{batch}'][:, 0]):
+            predicted = argmax_resized(logits, tuple(labels.shape))
+            sums['seg'].append(functional.seg_sums(predicted, labels.long(), len(logits)))
+    totals = {task: functional.add(parts) for task, parts in sums.items()}
+    figures = [
+        (functional.normal_scores(totals['normal']), NORMAL_FIGURES, 'normal'),
+        (functional.pointmap_scores(totals['pointmap']), POINTMAP_FIGURES, 'pointmap'),
+        (functional.albedo_scores(totals['albedo']), ALBEDO_FIGURES, 'albedo'),
+        (functional.seg_scores(totals['seg'], nan_to_num=0), SEG_FIGURES, 'seg')]
+    wrong = {}
+    for scores, names, task in figures:
+        for key, expected in case['expected'][task].items():
+            ours, factor = names[key]
+            if abs(scores[ours] - factor * expected) > 1e-4 * max(1, abs(factor * expected)):
+                wrong[f'{task} {key}'] = (scores[ours], factor * expected)
+    assert not wrong, f'(ours, expected): {wrong}'
+
+
+CHECKS = {'backbone': check_backbone, 'head': check_head, 'codec': check_codec, 'prep': check_prep, 'loss': check_loss,
+          'metrics': check_metrics}

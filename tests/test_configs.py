@@ -18,7 +18,7 @@ CONFIGS = Path(__file__).parents[1] / 'configs'
 TASKS = ('pose', 'seg', 'normal', 'pointmap', 'albedo')
 SIZES = ('0.1b', '0.4b', '0.8b', '1b', '5b')
 LEAVES = sorted(path for task in TASKS for path in (CONFIGS / task).glob('*.py'))
-NAME = re.compile(r'sapiens2-(?P<size>[\w.]+)_(?P<task>[a-z]+)_(?P<dataset>\w+)-(?P<H>\d+)x(?P<W>\d+)\.py')
+NAME = re.compile(r'sapiens2-(?P<size>[^_]+)_(?P<task>[^_]+)_(?P<dataset>\w+)-(?P<H>\d+)x(?P<W>\d+)\.py')
 
 # Released hyper-parameters: thousands of iterations, clip norm, learning rate. 0.1B was not released: as 0.4B.
 LAYER_DECAY = dict(zip(SIZES, (0.8, 0.8, 0.85, 0.9, 0.94)))

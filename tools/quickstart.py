@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-import warnings
 from pathlib import Path
 
 from skimage.data import astronaut
@@ -32,8 +31,6 @@ def main() -> int:
     parser.add_argument('--model', default='sapiens2_0.1b', help='default: %(default)s')
     parser.add_argument('--device', default='auto', help='default: %(default)s')
     args = parser.parse_args()
-    # Said once below, in place of once a task.
-    warnings.filterwarnings('ignore', message='.*random weights.*')
     print(f'{args.model} with RANDOM weights on one portrait: this shows that everything runs, not what a trained '
           'network finds.')
     start = time.perf_counter()
@@ -42,13 +39,13 @@ def main() -> int:
     tiles = [('portrait', image)]
     report = Report()
     for task in TASKS:
-        inferencer = Sapiens2Inferencer(task, args.model, device=args.device)
-        boxes = dict(whole_image=True) if task == 'pose' else {}
-        results = inferencer([portrait], out_dir=args.out, score_thr=ANY_SCORE, **boxes)
-        report.follow(task, results, total=1)
-        if results[0]['error'] is None:
-            tiles.append((task, draw_people(image, results[0], ANY_SCORE) if task == 'pose'
-                          else draw_field(FIELD_OF_TASK[task], image, results[0][FIELD_OF_TASK[task]])))
+        inferencer = Sapiens2Inferencer(task, args.model, device=args.device, flip_test=False)
+        options = dict(whole_image=True) if task == 'pose' else {}
+        results = inferencer.iterate([portrait], out_dir=args.out, score_thr=ANY_SCORE, **options)
+        for result in report.follow(task, results, total=1):
+            if result['error'] is None:
+                tiles.append((task, draw_people(image, result, ANY_SCORE) if task == 'pose'
+                              else draw_field(FIELD_OF_TASK[task], image, result[FIELD_OF_TASK[task]])))
     sheet = args.out / 'contact_sheet.jpg'
     write_image(sheet, contact_sheet(tiles, columns=3, title=f'{args.model}, random weights'))
     report.print_summary(args.out)

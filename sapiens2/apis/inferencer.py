@@ -9,16 +9,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional, Union
 
+import cv2
 import numpy as np
 import torch
 from mmengine.config import Config
 from mmengine.dataset import Compose, pseudo_collate
+from torch import nn
 
 from sapiens2.apis.image_sources import ImageInput, ImageSource, image_sources
 from sapiens2.apis.person_boxes import BoxFinder, Boxes, PersonBoxes, box_fault, box_finder
 from sapiens2.apis.result_files import FIELD_OF_TASK, result_picture, write_result
 from sapiens2.apis.task_models import check_task, dataset_meta, inference_pipeline, set_image_size, task_config
 from sapiens2.models.checkpoints import build_model
+from sapiens2.models.checkpoints.describe import LAST_LAYERS
 from sapiens2.registry import TRANSFORMS
 from sapiens2.structures import DataSample
 from sapiens2.utils.devices import pick_device, pick_dtype
@@ -41,6 +44,16 @@ class _Job:
     @property
     def is_done(self) -> bool:
         return len(self.samples) == self.crops
+
+
+def _predict_in_float32(head: nn.Module) -> None:
+    """Compute a decoder's last layers in float32.
+
+    The three digits of bf16 would round a surface 3 m away to 16 mm, and leave ties between classes.
+    """
+    for name, layer in head.named_children():
+        if name in (*LAST_LAYERS, 'scale_final_layer'):
+            layer.float().register_forward_pre_hook(lambda module, inputs: tuple(value.float() for value in inputs))
 
 
 class Sapiens2Inferencer:
@@ -69,13 +82,16 @@ class Sapiens2Inferencer:
         self.cfg = task_config(task, model)
         if img_size is not None:
             set_image_size(self.cfg, img_size)
-        if flip_test is not None:
+        if flip_test and task != 'pose':
+            raise ValueError(f'flip_test is for pose, not for {task}')
+        if flip_test is not None and task == 'pose':
             self.cfg.model.test_cfg = dict(self.cfg.model.get('test_cfg') or {}, flip_test=flip_test)
         self.dataset_meta = dataset_meta(task, self.cfg)
         self.model_name = str(self.cfg.model.backbone.arch)
         self.weights_name = 'random' if weights is None else Path(weights).name
         self.pipeline = Compose([TRANSFORMS.build(step) for step in inference_pipeline(self.cfg)])
         self.model = build_model(self.cfg.model, weights, self.device, self.dtype).eval()
+        _predict_in_float32(self.model.decode_head)
 
     def __call__(self, inputs: Inputs, **options: Any) -> list[Result]:
         """All results of ``iterate`` at once; for many images iterate, which holds few of them at a time."""
@@ -85,7 +101,9 @@ class Sapiens2Inferencer:
             self, inputs: Inputs, boxes: Optional[Boxes] = None, whole_image: bool = False,
             batch_size: Optional[int] = None, out_dir: Union[str, os.PathLike, None] = None, picture: bool = True,
             score_thr: float = 0.3, box_thr: float = 0.3) -> Iterator[Result]:
-        """Yield one result for each image, in order. An image that cannot be read has a result that says why.
+        """One result for each image, in order, made while they are asked for, so that few are held at a time.
+
+        An image that cannot be read has a result that says why.
 
         Args:
             inputs: see ``image_sources``.
@@ -117,22 +135,30 @@ class Sapiens2Inferencer:
         """
         folder = None if out_dir is None else Path(out_dir)
         sources = image_sources(inputs, out_dir=folder)
-        find_boxes = box_finder(boxes, whole_image, [source.path for source in sources], box_thr) \
-            if self.task == 'pose' else None
+        find_boxes = None
+        if self.task == 'pose':
+            find_boxes = box_finder(boxes, whole_image, [source.path for source in sources], box_thr)
+        elif boxes is not None or whole_image:
+            raise ValueError(f'boxes and whole_image are for pose; {self.task} sees the whole image in any case')
         size = batch_size or (1 if self.device.type == 'cpu' else 8)
-        for job in self._finished_jobs(sources, find_boxes, size):
-            if job.result['error'] is None:
-                self._fill(job)
-            if folder is not None and job.result['error'] is None:
-                job.result['files'] = [str(file) for file in write_result(
-                    folder, job.source.stem, job.image, job.result, picture, score_thr)]
-            yield job.result
+
+        def results() -> Iterator[Result]:
+            for job in self._finished_jobs(sources, find_boxes, size):
+                if job.result['error'] is None:
+                    self._fill(job)
+                if folder is not None and job.result['error'] is None:
+                    job.result['files'] = [str(file) for file in write_result(
+                        folder, job.source.stem, job.image, job.result, picture, score_thr)]
+                yield job.result
+
+        return results()
 
     def draw(self, image: np.ndarray, result: Result, score_thr: float = 0.3) -> np.ndarray:
         """The picture of a result, BGR; ``image`` is the (H, W, 3) uint8 BGR source image."""
         return result_picture(image, result, score_thr)
 
-    def _finished_jobs(self, sources: Sequence[ImageSource], find_boxes: Optional[BoxFinder], batch_size: int) -> Iterator[_Job]:
+    def _finished_jobs(
+            self, sources: Sequence[ImageSource], find_boxes: Optional[BoxFinder], batch_size: int) -> Iterator[_Job]:
         """Fill batches across images, so that sixty people of one image and sixty images of one run alike."""
         waiting: deque[_Job] = deque()
         batch: list[tuple[_Job, dict[str, Any]]] = []
@@ -189,18 +215,20 @@ class Sapiens2Inferencer:
 
     def _units(self, job: _Job) -> Iterator[dict[str, Any]]:
         """The network inputs of one image: the image itself, or one crop a person."""
-        if job.result['error'] is not None:
-            return
-        # Transforms change what they are given.
-        base = {'img': job.image, 'img_path': job.source.name, 'dataset_meta': {}}
-        if job.people is None:
-            yield self.pipeline(base)
-            return
-        height, width = job.image.shape[:2]
-        # The data set cuts the boxes that networks are trained on at the edges of the image.
-        inside = np.clip(job.people.boxes, 0, (width, height, width, height)).astype(np.float32)
-        for box in inside:
-            yield self.pipeline({**base, 'bboxes': box[None]})
+        boxes = [None]
+        if job.people is not None:
+            height, width = job.image.shape[:2]
+            # The data set cuts the boxes that networks are trained on at the edges of the image.
+            boxes = np.clip(job.people.boxes, 0, (width, height, width, height)).astype(np.float32)
+        for number, box in enumerate(boxes[:job.crops]):
+            # Transforms change what they are given.
+            known = {'img': job.image, 'img_path': job.source.name, 'dataset_meta': {}}
+            try:
+                yield self.pipeline(known if box is None else {**known, 'bboxes': box[None]})
+            except (ValueError, cv2.error) as error:
+                job.result['error'] = f'{job.source.name}: cannot be prepared for the network: {error}'
+                job.crops = number
+                return
 
     def _run(self, batch: Sequence[tuple[_Job, dict[str, Any]]]) -> None:
         """Pass one batch through the network."""

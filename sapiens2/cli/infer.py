@@ -50,9 +50,9 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
                         help='do not draw key points with a lower score (default: %(default)s)')
     parser.add_argument('--device', default='auto', help='auto, cuda, mps or cpu (default: %(default)s)')
     parser.add_argument('--dtype', default='auto', help='auto, bf16 or fp32 (default: %(default)s)')
-    parser.add_argument('--batch-size', metavar='N', type=_positive,
+    parser.add_argument('--batch-size', metavar='N', type=positive,
                         help='images or people at a time (default: 1 on a CPU, else 8)')
-    parser.add_argument('--img-size', metavar=('H', 'W'), type=_positive, nargs=2,
+    parser.add_argument('--img-size', metavar=('H', 'W'), type=positive, nargs=2,
                         help="network's input, pixels (default: as in the config)")
     parser.add_argument('--flip-test', action=argparse.BooleanOptionalAction, default=None,
                         help='pose: average with the mirrored image (default: as in the config)')
@@ -66,7 +66,7 @@ def _task(text: str) -> str:
     return text
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f'{text} is not positive')
@@ -117,6 +117,8 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError('pose needs to know where the people are, and there is no detector yet: give --boxes '
                          'COCO.json (annotations or detection results), or --whole-image, which takes each image for '
                          'one person that fills it')
+    if 'pose' not in tasks and (args.boxes is not None or args.whole_image):
+        raise ValueError(f'--boxes and --whole-image are for pose; {args.task} sees the whole image in any case')
     weights = weights_by_task(tasks, args.weights)
     report = Report()
     missing: list[str] = []
@@ -143,4 +145,5 @@ def _run_task(task: str, sources: Sequence[ImageSource], weights: Optional[str],
     options: Mapping[str, Any] = dict(boxes=args.boxes, whole_image=args.whole_image) if task == 'pose' else {}
     results = inferencer.iterate(sources, batch_size=args.batch_size, out_dir=args.out, picture=not args.no_pictures,
                                  score_thr=args.score_thr, box_thr=args.box_thr, **options)
-    report.follow(task, results, len(sources))
+    for _ in report.follow(task, results, len(sources)):
+        pass  # the results are files by now

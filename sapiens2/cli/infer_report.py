@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 
@@ -36,23 +36,24 @@ class Report:
 
     problems: list[str] = field(default_factory=list)
     counts: dict[str, _Count] = field(default_factory=dict)
-    # Progress and problems go to the error output, so that it stays apart from what programs may read.
+    # Progress and problems go to the error output, apart from what other programs may read.
     console: Console = field(default_factory=lambda: Console(stderr=True))
 
-    def follow(self, task: str, results: Iterable[Mapping[str, Any]], total: int) -> None:
-        """Consume ``results`` with a progress bar; count them, and name what was skipped at once."""
+    def follow(self, task: str, results: Iterable[Mapping[str, Any]], total: int) -> Iterator[Mapping[str, Any]]:
+        """Pass ``results`` on with a progress bar; count them, and name what was skipped at once."""
         count = self.counts.setdefault(task, _Count())
         start = time.perf_counter()
-        columns = (TextColumn('{task.description}'), BarColumn(), MofNCompleteColumn(),
-                   TextColumn('{task.fields[rate]}'), TimeRemainingColumn())
+        columns = (TextColumn('{task.description}'), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+                   TextColumn('left'), TimeRemainingColumn(), TextColumn('{task.fields[rate]}'))
         with Progress(*columns, console=self.console) as progress:
             bar = progress.add_task(task, total=total, rate='')
             for result in results:
                 self._add(count, task, result)
-                rate = count.images / (time.perf_counter() - start)
+                count.seconds = time.perf_counter() - start
+                rate = count.images / count.seconds
                 progress.update(bar, advance=1, rate=f'{rate:.2f} images/s' if rate >= 0.1
                                 else f'{1 / rate:.0f} s/image')
-        count.seconds = time.perf_counter() - start
+                yield result
 
     def _add(self, count: _Count, task: str, result: Mapping[str, Any]) -> None:
         count.images += 1

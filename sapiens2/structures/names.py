@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from collections.abc import Mapping
+from typing import Any, Optional, Union
 
 from sapiens2.structures.data_sample import DataSample
 
 
-def sample_name(sample: Optional[DataSample], index: int) -> str:
+def sample_name(sample: Union[DataSample, Mapping[str, Any], None], index: int) -> str:
     """The sample's id, else its image path, else its place in the batch."""
-    known = sample.metainfo if sample is not None else {}
+    known = {} if sample is None else sample
     return str(known.get('sample_id') or known.get('img_path') or f'sample {index} of the batch')

@@ -29,6 +29,7 @@ class Release:
         url: of the file.
         code_license, weights_license: of the authors' program and of the weights.
         license_url: their text.
+        config: config file of this project that the weights load into; None for bare backbones and what has none.
         note: what else there is to know.
     """
 
@@ -44,6 +45,7 @@ class Release:
     code_license: str
     weights_license: Optional[str]
     license_url: str
+    config: Optional[str]
     note: Optional[str]
 
 
@@ -60,7 +62,8 @@ def _release(entry: dict, license: dict[str, str]) -> Release:
         name=entry['Name'], family=entry['In Collection'], task=entry['Task'], size=entry['Size'], released=released,
         parameters=entry.get('Metadata', {}).get('Parameters'), repository=entry.get('Repository'),
         file=entry.get('File'), url=entry.get('Weights'), code_license=license['Code'],
-        weights_license=license['Weights'] if released else None, license_url=license['URL'], note=entry.get('Note'))
+        weights_license=license['Weights'] if released else None, license_url=license['URL'],
+        config=entry.get('Config'), note=entry.get('Note'))
 
 
 def find_release(name: str) -> Release:

@@ -53,6 +53,7 @@ def test_the_index_is_consistent() -> None:
             assert release.url == f'https://huggingface.co/{release.repository}/resolve/main/{release.file}'
         assert release.released or release.task == 'albedo' or '4k' in release.size or release.size == '0.1b'
         assert release.task != 'albedo' or not release.released
+        assert release.config is None or (ROOT / release.config).is_file()
     sizes = {release.size for release in releases if release.family == 'Sapiens2' and release.task == 'pretrain'}
     assert sizes == {'0.1b', '0.4b', '0.8b', '1b', '1b_4k', '5b'}
 

@@ -7,6 +7,6 @@ model = dict(
         conv_out_channels=(64, 32, 16),
         loss_decode=[
             dict(type='L1Loss', loss_weight=2.0),
-            dict(type='AlbedoGradLoss', loss_weight=2.0),
-            dict(type='AlbedoChromaticityLoss', loss_weight=1.0),
+            dict(type='GradientMSELoss', average_directions=True, loss_weight=2.0),
+            dict(type='AlbedoChromaticityL1Loss', loss_weight=1.0),
         ]))

@@ -6,7 +6,7 @@ model = dict(
         upsample_channels=(768, 512, 256, 128),
         conv_out_channels=(64, 32, 16),
         loss_decode=[
-            dict(type='NormalCosineLoss', loss_weight=10.0),
+            dict(type='NormalCosineSimilarityLoss', loss_weight=10.0),
             dict(type='L1Loss', loss_weight=1.0),
-            dict(type='NormalGradLoss', loss_weight=10.0),
+            dict(type='GradientMSELoss', loss_weight=10.0),
         ]))

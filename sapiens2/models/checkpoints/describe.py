@@ -48,7 +48,7 @@ class Description:
             return 'no backbone of this project'
         tokenizer = ' with the 4K tokenizer' if self.use_tokenizer else ''
         text = f'a {self.type} backbone, {self.arch_name or f"arch={self.arch}"}{tokenizer}'
-        return f'{text}, and a {self.task} decoder with {self.outputs} outputs' if self.task else text
+        return f'{text}, and a decoder for {self.task} with {self.outputs} outputs' if self.task else text
 
     def config(self) -> dict[str, Any]:
         """The part of a model config that fits these parameters."""

@@ -25,12 +25,12 @@ INIT_CFG: Config = dict(type='TruncNormal', layer=['Conv2d', 'ConvTranspose2d', 
 class BaseHead(BaseModule, metaclass=ABCMeta):
     """A decoder of the last feature map.
 
-    A head adds its layers, ``forward``, ``targets`` and ``predict``.
+    A head adds its layers, ``forward``, ``target_getters`` and ``predict``.
 
     Args:
         in_channels: channels C of the feature map; an estimator fills it in from its backbone.
         loss_decode: one loss or several; none for a head that only predicts. Every loss lists in ``inputs`` what it is
-            given by keyword, out of what ``targets`` offers plus ``pred`` and ``names``.
+            given by keyword, out of ``names`` and what ``target_getters`` offers.
         init_cfg: initial values, as in MMEngine.
     """
 
@@ -55,7 +55,12 @@ class BaseHead(BaseModule, metaclass=ABCMeta):
 
     @abstractmethod
     def target_getters(self, output: Any, data_samples: Sequence[DataSample]) -> dict[str, Callable[[], Tensor]]:
-        """What losses may ask for besides ``names``, each made only when asked for; ``output`` is ``forward``'s."""
+        """What losses may ask for besides ``names``, each made only when asked for.
+
+        Args:
+            output: what ``forward`` gave.
+            data_samples: of the B images.
+        """
 
     @abstractmethod
     def predict(self, feats: Sequence[Tensor], data_samples: Sequence[DataSample], **options: Any) -> list[DataSample]:

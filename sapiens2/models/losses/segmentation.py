@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Optional
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -75,13 +74,14 @@ class CrossEntropyLoss(SegLoss):
 
     def __init__(self, class_weight: Optional[Sequence[float]] = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        weight = None if class_weight is None else torch.tensor(class_weight, dtype=torch.float32)
-        self.register_buffer('class_weight', weight, persistent=False)
+        # No buffer: it would stay on the meta device with a model that is built there, and be rounded with its dtype.
+        self.class_weight = None if class_weight is None else tuple(class_weight)
 
     def compute(self, pred: Tensor, target: Tensor) -> Tensor:
         if self.class_weight is not None and len(self.class_weight) != pred.shape[1]:
             raise ValueError(f'class_weight has {len(self.class_weight)} entries for {pred.shape[1]} classes')
-        return F.cross_entropy(pred, target, self.class_weight, ignore_index=self.ignore_index, reduction='none')
+        weight = None if self.class_weight is None else pred.new_tensor(self.class_weight)
+        return F.cross_entropy(pred, target, weight, ignore_index=self.ignore_index, reduction='none')
 
 
 @MODELS.register_module()

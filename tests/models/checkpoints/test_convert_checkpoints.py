@@ -135,7 +135,7 @@ def test_targets_that_do_not_fit_the_format(tmp_path: Path, target: str, to: str
 def test_what_transformers_does_not_have(tmp_path: Path) -> None:
     checkpoint(tmp_path / 'albedo.pth', 'albedo')
     checkpoint(tmp_path / '4k.pth', img_size=(64, 64), use_tokenizer=True)
-    for name, what in (('albedo', 'a albedo decoder'), ('4k', 'with the 4K tokenizer')):
+    for name, what in (('albedo', 'a decoder for albedo'), ('4k', 'with the 4K tokenizer')):
         with pytest.raises(CheckpointError, match=f'transformers has no model for .*{what}'):
             convert(tmp_path / f'{name}.pth', tmp_path / 'out', 'transformers')
         convert(tmp_path / f'{name}.pth', tmp_path / f'{name}.safetensors', 'released')

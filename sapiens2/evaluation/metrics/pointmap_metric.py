@@ -1,0 +1,26 @@
+"""Metric of point maps."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from sapiens2.evaluation.functional import Sums, pointmap_scores, pointmap_sums
+from sapiens2.evaluation.metrics.dense_metric import MaskedMetric
+from sapiens2.registry import METRICS
+
+
+@METRICS.register_module()
+class PointmapMetric(MaskedMetric):
+    """Distances between predicted and true points, and angles between the normals of both point maps.
+
+    Keys as in ``pointmap_scores``, after ``pointmap/``.
+    """
+
+    default_prefix = 'pointmap'
+    field = 'pointmap'
+
+    def sums_of_batch(self, pred: Tensor, target: Tensor, mask: Tensor) -> Sums:
+        return pointmap_sums(pred, target, mask)
+
+    def scores(self, sums: Sums) -> dict[str, float]:
+        return pointmap_scores(sums)
