@@ -27,6 +27,7 @@ model = dict(
     backbone=dict(arch='sapiens2_tiny', img_size=(256, 192)),
     decode_head=dict(deconv_out_channels=(128, 64), conv_out_channels=(64, 64), conv_kernel_sizes=(1, 1)),
     test_cfg=dict(flip_test=False))
-train_dataloader = dict(batch_size=8, num_workers=1, dataset=dict(pipeline=train_pipeline, **people))
+train_dataloader = dict(batch_size=4, num_workers=1, dataset=dict(pipeline=train_pipeline, **people))
 val_dataloader = dict(batch_size=8, num_workers=1, dataset=dict(pipeline=test_pipeline, **people))
 test_dataloader = val_dataloader
+train_cfg = dict(max_iters=800)

@@ -203,6 +203,8 @@ class Sapiens2Inferencer:
             people = PersonBoxes(np.zeros((0, 4)), np.zeros(0))
         elif not len(people.boxes):
             message = f'no people: {boxes_from} has no box for this image'
+            if people.below_threshold:
+                message += f' with a score that is high enough ({people.below_threshold} below)'
         faults = [box_fault(box, height, width) for box in people.boxes]
         kept = [index for index, fault in enumerate(faults) if fault is None]
         skipped = [f'box {index} (x1, y1, x2, y2) = {np.round(people.boxes[index], 2).tolist()} {fault}'

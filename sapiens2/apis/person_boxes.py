@@ -28,11 +28,13 @@ class PersonBoxes:
         boxes: (people, 4) float64 x1, y1, x2, y2, pixels of the upright source image. Not checked.
         scores: (people,) float64; 1 where the source gives none.
         image_size: (H, W) that the source states for the image, if it does.
+        below_threshold: how many more boxes were left out for their score.
     """
 
     boxes: np.ndarray
     scores: np.ndarray
     image_size: Optional[tuple[int, int]] = None
+    below_threshold: int = 0
 
 
 def whole_image(height: int, width: int) -> PersonBoxes:
@@ -130,9 +132,9 @@ def load_boxes(path: str | Path, score_thr: float = 0.0) -> BoxTable:
     for number, entry in enumerate(entries):
         if 'image_id' not in entry or 'bbox' not in entry:
             raise ValueError(f'{path}: entry {number} lacks "image_id" or "bbox"')
-        score = float(entry.get('score', 1.0))
-        if _is_person(entry, person_ids) and score >= score_thr:
-            found[str(entry['image_id'])].append((_numbers(entry['bbox']), score))
+        image_id, score = str(entry['image_id']), float(entry.get('score', 1.0))
+        if _is_person(entry, person_ids):
+            found[image_id].append((_numbers(entry['bbox']), score))
     for number, image in enumerate(images):
         if 'id' not in image or 'file_name' not in image:
             raise ValueError(f'{path}: image {number} lacks "id" or "file_name"')
@@ -140,19 +142,16 @@ def load_boxes(path: str | Path, score_thr: float = 0.0) -> BoxTable:
              for image in images if 'height' in image and 'width' in image}
     people = {}
     for image_id in found.keys() | {str(image['id']) for image in images}:
-        boxes = np.array([box for box, _ in found[image_id]], dtype=np.float64).reshape(-1, 4)
+        kept = [(box, score) for box, score in found[image_id] if score >= score_thr]
+        boxes = np.array([box for box, _ in kept], dtype=np.float64).reshape(-1, 4)
         boxes[:, 2:] += boxes[:, :2]
-        scores = np.array([score for _, score in found[image_id]], dtype=np.float64)
-        people[image_id] = PersonBoxes(boxes, scores, sizes.get(image_id))
+        scores = np.array([score for _, score in kept], dtype=np.float64)
+        people[image_id] = PersonBoxes(boxes, scores, sizes.get(image_id), len(found[image_id]) - len(kept))
     by_name = defaultdict(list)
     for image in images:
         parts = _parts(image['file_name'])
         by_name[parts[-1]].append((parts, str(image['id'])))
     return BoxTable(str(path), people, dict(by_name))
-
-
-# A COCO JSON, or for each input a (people, 4) array of x1, y1, x2, y2; one such array if there is one input.
-Boxes = Union[str, os.PathLike, Sequence[Any], np.ndarray]
 
 
 @dataclass
@@ -168,13 +167,17 @@ class BoxFinder:
     source: str
 
 
+# A COCO JSON, or for each input a (people, 4) array of x1, y1, x2, y2; one such array if there is one input.
+Boxes = Union[str, os.PathLike, Sequence[Any], np.ndarray, BoxFinder]
+
+
 def box_finder(
         boxes: Optional[Boxes], use_whole_image: bool, paths: Sequence[Optional[Path]],
         score_thr: float = 0.0) -> BoxFinder:
     """How the people of each input are found.
 
     Args:
-        boxes: a COCO JSON file, or arrays of boxes.
+        boxes: a COCO JSON file, or arrays of boxes; a finder is returned as it is.
         use_whole_image: take each image for one person.
         paths: of the inputs, None for an image in memory.
         score_thr: see ``load_boxes``.
@@ -183,6 +186,8 @@ def box_finder(
         ValueError: if neither or both are given, if there are not as many arrays as inputs, if a file is to be matched
             with images in memory, or if it knows none of the images.
     """
+    if isinstance(boxes, BoxFinder):
+        return boxes
     if (boxes is not None) == use_whole_image:
         raise ValueError(
             'pose estimation needs to know where the people are, and there is no detector yet. Give either boxes (a '

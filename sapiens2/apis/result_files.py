@@ -8,7 +8,7 @@ pose: NAME.json, UTF-8:
     schema 'sapiens2/pose'; schema_version '1.0', the first number changes when a reader must.
     image: file, as it was given, null for an array; width, height.
     model, weights: names; weights is 'random' for a network that was never trained.
-    boxes_from: the file of boxes, or 'whole image', or 'given by the caller'.
+    boxes_from: name of the file of boxes, or 'whole image', or 'boxes of the caller'.
     keypoint_names: K names. skeleton: pairs of indices into them.
     instances: one object a person, in the order of the boxes:
         bbox [x1, y1, x2, y2], bbox_score, keypoints K pairs [x, y], keypoint_scores K numbers (peak of the heat map).

@@ -35,11 +35,15 @@ def run(args: argparse.Namespace) -> int:
     from sapiens2.models.checkpoints.convert import convert
     bar = Progress(TextColumn('writing'), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
                    console=Console(stderr=True))
+
+    def show(done: int, total: int) -> None:
+        if not bar.tasks:
+            bar.add_task('writing', total=total)
+        bar.update(bar.task_ids[0], completed=done)
+
     with bar:
-        task = bar.add_task('writing')
         result = convert(args.source, args.target, args.to, dtype=getattr(torch, args.dtype) if args.dtype else None,
-                         img_size=args.img_size, force=args.force,
-                         progress=lambda done, total: bar.update(task, completed=done, total=total))
+                         img_size=args.img_size, force=args.force, progress=show)
     print(f'read    {result.origin}\nholds   {result.description}\n'
           f'wrote   {result.tensors} tensors, {result.bytes / 1e6:,.1f} MB: {", ".join(map(str, result.files))}')
     return 0

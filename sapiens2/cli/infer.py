@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Optional
 
 from sapiens2.utils.suggest import unknown_name
 
 if TYPE_CHECKING:
     from sapiens2.apis.image_sources import ImageSource
+    from sapiens2.apis.person_boxes import BoxFinder
+    from sapiens2.cli.infer_report import Report
 
 # As in sapiens2.apis.task_models, which would import torch.
 TASKS = ('pose', 'seg', 'normal', 'pointmap', 'albedo')
@@ -81,6 +83,7 @@ def weights_by_task(tasks: Sequence[str], given: Sequence[str]) -> dict[str, Opt
 
     Raises:
         ValueError: if a task has none, or one file is to serve several tasks.
+        FileNotFoundError: if one does not exist.
     """
     common: Optional[str] = None
     single: dict[str, str] = {}
@@ -103,22 +106,23 @@ def weights_by_task(tasks: Sequence[str], given: Sequence[str]) -> dict[str, Opt
     if lacking:
         raise ValueError(f'--weights: no checkpoint for {", ".join(lacking)}. `sapiens2 zoo` lists the released files '
                          f'and where they are; `--weights {RANDOM}` runs an untrained network')
+    for file in set(chosen.values()) - {RANDOM}:
+        # Now, not when the tasks before it are done.
+        if not Path(file).exists():
+            raise FileNotFoundError(f'--weights: {file}: no such file. `sapiens2 zoo` lists the released ones')
     return {task: None if file == RANDOM else file for task, file in chosen.items()}
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the tasks one after another; 1 if something was skipped, else 0."""
     from sapiens2.apis.image_sources import image_sources
+    from sapiens2.apis.person_boxes import box_finder
     from sapiens2.cli.infer_report import Report
     tasks = TASKS if args.task == 'all' else (args.task,)
     if args.config is not None and len(tasks) > 1:
         raise ValueError('--config describes one task; with "all" name a --model')
-    if 'pose' in tasks and args.boxes is None and not args.whole_image:
-        raise ValueError('pose needs to know where the people are, and there is no detector yet: give --boxes '
-                         'COCO.json (annotations or detection results), or --whole-image, which takes each image for '
-                         'one person that fills it')
-    if 'pose' not in tasks and (args.boxes is not None or args.whole_image):
-        raise ValueError(f'--boxes and --whole-image are for pose; {args.task} sees the whole image in any case')
+    if 'pose' not in tasks and (args.boxes is not None or args.whole_image or args.flip_test):
+        raise ValueError(f'--boxes, --whole-image and --flip-test are for pose, not for {args.task}')
     weights = weights_by_task(tasks, args.weights)
     report = Report()
     missing: list[str] = []
@@ -127,23 +131,26 @@ def run(args: argparse.Namespace) -> int:
         raise FileNotFoundError('\n'.join(missing) or 'there is no image among the inputs')
     for text in missing:
         report.add_problem(text)
+    # Before a network is built, for which one waits.
+    boxes = box_finder(args.boxes, args.whole_image, [source.path for source in sources], args.box_thr) \
+        if 'pose' in tasks else None
     for task in tasks:
-        _run_task(task, sources, weights[task], args, report)
+        _run_task(task, sources, boxes if task == 'pose' else None, weights[task], args, report)
     report.print_summary(args.out)
     return 1 if report.problems else 0
 
 
-def _run_task(task: str, sources: Sequence[ImageSource], weights: Optional[str], args: argparse.Namespace,
-              report: Any) -> None:
+def _run_task(task: str, sources: Sequence[ImageSource], boxes: Optional[BoxFinder], weights: Optional[str],
+              args: argparse.Namespace, report: Report) -> None:
     from sapiens2.apis import Sapiens2Inferencer
     if weights is None:
         print(f'NOTE: the {task} network has RANDOM weights: it was never trained, and its results mean nothing.',
               file=sys.stderr)
     inferencer = Sapiens2Inferencer(
         task, args.config or args.model, weights, args.device, args.dtype,
-        tuple(args.img_size) if args.img_size else None, args.flip_test)
-    options: Mapping[str, Any] = dict(boxes=args.boxes, whole_image=args.whole_image) if task == 'pose' else {}
-    results = inferencer.iterate(sources, batch_size=args.batch_size, out_dir=args.out, picture=not args.no_pictures,
-                                 score_thr=args.score_thr, box_thr=args.box_thr, **options)
+        tuple(args.img_size) if args.img_size else None, args.flip_test if task == 'pose' else None)
+    results = inferencer.iterate(
+        sources, boxes, batch_size=args.batch_size, out_dir=args.out, picture=not args.no_pictures,
+        score_thr=args.score_thr)
     for _ in report.follow(task, results, len(sources)):
         pass  # the results are files by now

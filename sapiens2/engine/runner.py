@@ -40,12 +40,12 @@ def latest_checkpoint(work_dir: Union[str, Path]) -> Optional[Path]:
 
 
 def read_training_state(filename: Union[str, Path]) -> Mapping[str, Any]:
-    """A checkpoint of a training run; its tensors stay on disk until they are used.
+    """A checkpoint of a training run, read into memory: the optimizer keeps tensors of a file that may be replaced.
 
     Raises:
         CheckpointError: if the file is no checkpoint, or holds weights alone.
     """
-    checkpoint = load_pickle(Path(filename))
+    checkpoint = load_pickle(Path(filename), mmap=False)
     missing = [key for key in STATE_KEYS if not isinstance(checkpoint, Mapping) or key not in checkpoint]
     if missing:
         raise CheckpointError(f'{filename} holds no {", ".join(missing)}: it is no checkpoint of a training run. To '

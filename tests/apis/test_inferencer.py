@@ -114,6 +114,16 @@ def test_keypoints_follow_the_box(pose):
     assert share_of_equal_points(result['keypoints'][0] + 100, result['keypoints'][1]) > 0.8
 
 
+def test_a_peak_in_the_middle_is_the_middle_of_the_box(pose, monkeypatch):
+    """Boxes of any shape, cut at the edges of the image."""
+    y, x = torch.meshgrid(torch.arange(16) - 7.5, torch.arange(12) - 5.5, indexing='ij')
+    peak = torch.exp(-(x**2 + y**2) / 8).expand(1, 308, 16, 12)
+    monkeypatch.setattr(pose.model.decode_head, 'forward', lambda feats: peak.expand(len(feats[0]), -1, -1, -1))
+    result, = pose(photo(50, 70), boxes=np.array([[10, 10, 20, 30], [5, 20, 45, 25], [-30, 10, 30, 90.0]]))
+    centers = np.array([[15, 20], [25, 22.5], [15, 30]])
+    assert np.allclose(result['keypoints'], centers[:, None], atol=0.3)
+
+
 def test_sixty_people_go_in_batches(pose):
     rng = np.random.default_rng(1)
     corners = rng.uniform(0, 30, (60, 2))
@@ -151,16 +161,19 @@ def test_unusable_boxes_are_named_and_the_rest_is_done(pose, tmp_path):
 
 
 def test_nobody_is_an_empty_result_that_says_so(pose, tmp_path):
-    for name in ('known', 'unknown', 'person'):
+    for name in ('known', 'unknown', 'person', 'faint'):
         write_image(tmp_path / 'in' / f'{name}.png', photo())
     table = tmp_path / 'people.json'
     table.write_text(json.dumps({
-        'images': [{'id': 1, 'file_name': 'known.png'}, {'id': 2, 'file_name': 'person.png', 'width': 70, 'height': 50}],
-        'annotations': [{'image_id': 2, 'bbox': [5, 5, 30, 30]}]}))
+        'images': [{'id': 1, 'file_name': 'known.png'}, {'id': 2, 'file_name': 'person.png', 'width': 70, 'height': 50},
+                   {'id': 3, 'file_name': 'faint.png'}],
+        'annotations': [{'image_id': 2, 'bbox': [5, 5, 30, 30]}, {'image_id': 3, 'bbox': [5, 5, 9, 9], 'score': 0.1}]}))
     results = pose(tmp_path / 'in', boxes=table, out_dir=tmp_path / 'out')
     messages = {Path(result['path']).stem: result['message'] for result in results}
     assert messages == {'known': 'no people: people.json has no box for this image', 'person': None,
-                        'unknown': 'no people: people.json does not know this image'}
+                        'unknown': 'no people: people.json does not know this image',
+                        'faint': 'no people: people.json has no box for this image with a score that is high enough '
+                                 '(1 below)'}
     document = json.loads((tmp_path / 'out/pose/known.json').read_text())
     assert document['instances'] == [] and document['message'].startswith('no people')
     assert (tmp_path / 'out/pose/known.picture.jpg').is_file()

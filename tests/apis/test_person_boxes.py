@@ -64,6 +64,7 @@ def test_detections_are_matched_by_id_and_filtered_by_score(tmp_path):
     people = load_boxes(path, score_thr=0.3).find(Path('000000000785.jpg'))
     assert people.boxes.tolist() == [[0, 0, 4, 4]]
     assert people.scores.tolist() == [0.9]
+    assert people.below_threshold == 1
 
 
 def test_malformed_boxes_become_not_a_number(tmp_path):

@@ -56,6 +56,11 @@ def test_what_is_skipped_is_named_counted_and_the_exit_code(photos, tmp_path, ca
     assert not list((tmp_path / 'out').rglob('*.jpg'))
 
 
+def test_tasks_are_those_of_the_inferencer():
+    from sapiens2.apis import task_models
+    assert TASKS == task_models.TASKS
+
+
 def test_a_list_of_paths_and_a_glob(photos, tmp_path):
     names = tmp_path / 'names.txt'
     names.write_text('photos/a.jpg\n')
@@ -64,8 +69,9 @@ def test_a_list_of_paths_and_a_glob(photos, tmp_path):
 
 
 @pytest.mark.parametrize('words, message', [
-    (['pose'], '--boxes COCO.json'),
+    (['pose'], '--boxes FILE on the command line'),
     (['seg', '--whole-image'], 'are for pose'),
+    (['seg', '--flip-test'], 'are for pose'),
     (['all', '--whole-image', '--config', 'c.py'], 'one task'),
 ])
 def test_arguments_that_do_not_go_together(photos, tmp_path, capsys, words, message):
@@ -90,7 +96,10 @@ def test_missing_weights_say_where_to_get_them(photos, tmp_path, capsys):
     assert 'none.safetensors' in capsys.readouterr().err
 
 
-def test_weights_by_task():
+def test_weights_by_task(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ('a.safetensors', 'a=b.safetensors', 'a', 'b'):
+        (tmp_path / name).touch()
     assert weights_by_task(('seg',), ['a.safetensors']) == {'seg': 'a.safetensors'}
     assert weights_by_task(TASKS, ['random']) == dict.fromkeys(TASKS)
     chosen = weights_by_task(TASKS, ['random', 'seg=a=b.safetensors'])

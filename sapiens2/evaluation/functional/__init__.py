@@ -5,8 +5,8 @@ set, added, are those of the whole. ``*_scores`` turn the total into figures. Ev
 """
 
 from sapiens2.evaluation.functional.albedo import albedo_scores, albedo_sums
-from sapiens2.evaluation.functional.keypoints import (coco_scores, coco_statistics, keypoint_annotation, person_index,
-                                                      person_score)
+from sapiens2.evaluation.functional.keypoints import (STATISTICS, coco_scores, coco_statistics,
+                                                      keypoint_annotation, person_index, person_score)
 from sapiens2.evaluation.functional.normals import angles_deg, normal_scores, normal_sums
 from sapiens2.evaluation.functional.pointmaps import pointmap_normals, pointmap_scores, pointmap_sums
 from sapiens2.evaluation.functional.segmentation import class_scores, seg_scores, seg_sums
@@ -14,7 +14,8 @@ from sapiens2.evaluation.functional.similarity import gradient_l1, structural_si
 from sapiens2.evaluation.functional.sums import Sums, add, masked
 
 __all__ = [
-    'Sums', 'add', 'albedo_scores', 'albedo_sums', 'angles_deg', 'class_scores', 'coco_scores', 'coco_statistics',
-    'gradient_l1', 'keypoint_annotation', 'masked', 'normal_scores', 'normal_sums', 'person_index', 'person_score', 'pointmap_normals',
-    'pointmap_scores', 'pointmap_sums', 'seg_scores', 'seg_sums', 'structural_similarity'
+    'STATISTICS', 'Sums', 'add', 'albedo_scores', 'albedo_sums', 'angles_deg', 'class_scores', 'coco_scores',
+    'coco_statistics', 'gradient_l1', 'keypoint_annotation', 'masked', 'normal_scores', 'normal_sums',
+    'person_index', 'person_score', 'pointmap_normals', 'pointmap_scores', 'pointmap_sums', 'seg_scores',
+    'seg_sums', 'structural_similarity'
 ]

@@ -42,5 +42,5 @@ def albedo_scores(sums: Sums) -> dict[str, float]:
         'rmse': math.sqrt(mean_square),
         'psnr_db': -10 * math.log10(mean_square) if mean_square != 0 else math.inf,
         'ssim': ratio(sums['ssim'], sums['images']),
-        'grad_l1': sum(ratio(value, number) for value, number in zip(sums['gradient'], sums['gradient_count'])) / 2,
+        'grad_l1': ratio(sums['gradient'].sum(), sums['gradient_count'].sum()),
     }

@@ -12,12 +12,12 @@ from mmengine.logging import print_log
 from pycocotools.coco import COCO
 from torch import Tensor
 
-from sapiens2.datasets.coco_json import read_coco
+from sapiens2.datasets.coco_json import entry, read_coco
 from sapiens2.datasets.errors import DataError
 from sapiens2.datasets.metainfo import load_metainfo
 from sapiens2.evaluation.functional import (STATISTICS, coco_scores, coco_statistics, keypoint_annotation, person_index,
                                             person_score)
-from sapiens2.evaluation.metrics.samples import Sample, entry
+from sapiens2.evaluation.metrics.samples import Sample, take
 from sapiens2.registry import METRICS
 from sapiens2.structures.names import sample_name
 from sapiens2.utils.suggest import unknown_name
@@ -40,13 +40,13 @@ class CocoPoseMetric(BaseMetric):
     and the same for each of ``PARTS``. The log says which
     points have ground truth; parts without any have no figures.
 
-    With ground truth from ``gt_instances``, a person without a label among the evaluated points is left out, and what
-    was predicted for it.
+    With ground truth from ``gt_instances``, a person without a label among the evaluated points is left out, together
+    with what was predicted for it, which is neither right nor wrong.
 
     Keys, after ``pose/``: those of ``coco_scores``, in [0, 1] or -1 where no person counts; in mode 'sapiens308' also
     ``body_AP``, ``body_AR`` and so on, and ``labelled_keypoints``, the number of points with ground truth.
 
-    People are ranked by ``person_score``. Without predictions all figures are zero.
+    People are ranked by ``person_score``. Without predictions the figures are zero.
 
     Args:
         ann_file: COCO JSON with 17 points a person (COCO-WholeBody, too), mode 'coco17' only.
@@ -73,7 +73,7 @@ class CocoPoseMetric(BaseMetric):
                              'from the data set: leave ann_file out')
         if all_images and not ann_file:
             raise ValueError('CocoPoseMetric: all_images needs the ann_file that names them')
-        self.mode, self.all_images = mode, all_images
+        self.ann_file, self.mode, self.all_images = ann_file, mode, all_images
         self.truth = _read_truth(ann_file) if ann_file else None
 
     def process(self, data_batch: Any, data_samples: Sequence[Sample]) -> None:
@@ -81,14 +81,19 @@ class CocoPoseMetric(BaseMetric):
 
         Raises:
             KeyError: naming a sample and the field that it lacks.
-            ValueError: naming a sample whose predicted and true points differ in number, or are not finite.
+            ValueError: naming a sample whose predicted and true points differ in number, are not finite, or are of an
+                image that ``ann_file`` lacks.
         """
         for index, sample in enumerate(data_samples):
-            truth = [] if self.truth else _true_people(sample, index)
-            self.results.append({'people': _predicted_people(sample, index), 'truth': truth, 'img_id': sample['img_id']})
-            sizes = {len(person['points']) for person in [*self.results[-1]['people'], *truth]}
+            name = sample_name(sample, index)
+            if self.truth and sample['img_id'] not in self.truth.imgs:
+                raise ValueError(f'{name}: image {sample["img_id"]!r} is not among those of {self.ann_file}; ann_file '
+                                 'must be that of the validation set')
+            people, truth = _predicted_people(sample, index), [] if self.truth else _true_people(sample, index)
+            self.results.append({'people': people, 'truth': truth, 'img_id': sample['img_id']})
+            sizes = {len(person['points']) for person in (*people, *truth)}
             if len(sizes) > 1 or not sizes <= set(_TABLES):
-                raise ValueError(f'{sample_name(sample, index)}: people have {sorted(sizes)} key points; predicted and '
+                raise ValueError(f'{name}: people have {sorted(sizes)} key points; predicted and '
                                  f'true points must be one of the sets {list(_TABLES.values())}')
 
     def compute_metrics(self, results: list[dict[str, Any]]) -> dict[str, float]:
@@ -107,7 +112,9 @@ class CocoPoseMetric(BaseMetric):
     def _own_scores(self, results: list[dict[str, Any]], table: Mapping[str, Any]) -> dict[str, float]:
         """Figures of all points and of each part."""
         names, sigmas = table['keypoint_names'], np.array(table['sigmas'])
-        labelled = np.any([person['points'][:, 2] > 0 for result in results for person in result['truth']], axis=0)
+        labelled = np.zeros(len(names), dtype=bool)
+        for person in (person for result in results for person in result['truth']):
+            labelled |= person['points'][:, 2] > 0
         scores = coco_scores(self._statistics(results, list(range(len(names))), sigmas))
         scores['labelled_keypoints'] = float(labelled.sum())
         for part, groups in PARTS.items():
@@ -137,7 +144,7 @@ class CocoPoseMetric(BaseMetric):
 
 
 def _has_label(truth: list[dict[str, Any]], points: Sequence[int]) -> bool:
-    """Whether anyone has a labelled point among ``points``; a prediction of what has no truth is neither right nor wrong."""
+    """Whether anyone has a labelled point among those whose indices are ``points``."""
     return any((person['points'][points, 2] > 0).any() for person in truth)
 
 
@@ -159,11 +166,11 @@ def _true_people(sample: Sample, index: int) -> list[dict[str, Any]]:
 
 
 def _array(sample: Sample, index: int, part: str, name: str) -> np.ndarray:
-    value = entry(sample, index, part, name)
-    array = value.detach().float().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
+    value = take(sample, index, part, name)
+    array = value.detach().cpu().double().numpy() if isinstance(value, Tensor) else np.asarray(value)
     if not np.isfinite(array).all():
         raise ValueError(f'{sample_name(sample, index)}: {part}.{name} has values that are not finite')
-    return array.astype(np.float64)
+    return array.astype(np.float64, copy=False)
 
 
 def _read_truth(path: str) -> COCO:
@@ -173,11 +180,12 @@ def _read_truth(path: str) -> COCO:
     for annotation in content['annotations']:
         if 'keypoints' not in annotation:
             continue
+        where = f'{path}: annotation {annotation.get("id")}'
         points = np.array(annotation['keypoints'], dtype=np.float64)
         if points.size != 51:
-            raise DataError(f"{path}: annotation {annotation.get('id')}: keypoints has {points.size} values, COCO's 17 "
-                            'points have 51; leave ann_file out to evaluate them as the data set gives them')
-        x, y, width, height = annotation['bbox']
+            raise DataError(f"{where}: keypoints has {points.size} values, COCO's 17 points have 51; leave ann_file "
+                            'out to evaluate them as the data set gives them')
+        _, _, width, height = entry(annotation, 'bbox', where)
         defaults = {**keypoint_annotation(points.reshape(17, 3)), 'area': width * height}
         people.append({**defaults, **annotation, 'category_id': 1})
-    return person_index(people, [image['id'] for image in content['images']])
+    return person_index(people, [entry(image, 'id', f'{path}: an image') for image in content['images']])

@@ -10,7 +10,7 @@ from mmengine.evaluator import BaseMetric
 from torch import Tensor
 
 from sapiens2.evaluation.functional.sums import Sums, add
-from sapiens2.evaluation.metrics.samples import Sample, entry
+from sapiens2.evaluation.metrics.samples import Sample, take
 from sapiens2.structures.names import sample_name
 
 
@@ -36,8 +36,8 @@ class DenseMetric(BaseMetric):
             ValueError: naming a sample whose prediction and ground truth differ in size, or hold wrong values.
         """
         for index, sample in enumerate(data_samples):
-            pred = entry(sample, index, 'pred_fields', self.field)
-            target = entry(sample, index, 'eval_fields', self.field).to(pred.device)
+            pred = take(sample, index, 'pred_fields', self.field)
+            target = take(sample, index, 'eval_fields', self.field).to(pred.device)
             if pred.shape != target.shape:
                 raise ValueError(f'{sample_name(sample, index)}: pred_fields.{self.field} has shape '
                                  f'{tuple(pred.shape)}, eval_fields.{self.field} has {tuple(target.shape)}; both must '
@@ -68,15 +68,15 @@ class MaskedMetric(DenseMetric):
     """A metric over the pixels of ``eval_fields.mask`` (1, H, W). A subclass names its ``sums_of_batch``."""
 
     def sums(self, pred: Tensor, target: Tensor, sample: Sample, index: int) -> Sums:
-        mask = entry(sample, index, 'eval_fields', 'mask').to(pred.device).bool()
+        mask = take(sample, index, 'eval_fields', 'mask').to(pred.device).bool()
         if mask.shape != (1, *pred.shape[1:]):
             raise ValueError(f'{sample_name(sample, index)}: eval_fields.mask has shape {tuple(mask.shape)}, expected '
                              f'{(1, *pred.shape[1:])}')
         for part, values in (('pred_fields', pred), ('eval_fields', target)):
             wrong = int((~values.isfinite() & mask).sum())
             if wrong:
-                raise ValueError(f'{sample_name(sample, index)}: {part}.{self.field} has {wrong} values inside the mask '
-                                 'that are not finite')
+                raise ValueError(f'{sample_name(sample, index)}: {part}.{self.field} has {wrong} values inside the '
+                                 'mask that are not finite')
         return self.sums_of_batch(pred[None], target[None], mask[None])
 
     @abstractmethod

@@ -18,7 +18,7 @@ _REMEDIES = {
 }
 
 
-def entry(sample: Sample, index: int, part: str, name: str) -> Any:
+def take(sample: Sample, index: int, part: str, name: str) -> Any:
     """Field ``name`` of ``part`` of a sample.
 
     Args:

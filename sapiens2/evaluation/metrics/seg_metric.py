@@ -64,8 +64,8 @@ class SegMetric(DenseMetric):
         missing = [name for name, pixels in zip(self.classes, sums['labelled']) if not pixels]
         if missing:
             treatment = 'are left out of the means' if self.nan_to_num is None else f'count as {self.nan_to_num:g}'
-            print_log(f'{len(missing)} of {len(self.classes)} classes have no pixel in the validation set and {treatment}: '
-                      + ', '.join(missing), logger='current', level=logging.WARNING)
+            print_log(f'{len(missing)} of {len(self.classes)} classes have no pixel in the validation set and '
+                      f'{treatment}: {", ".join(missing)}', logger='current', level=logging.WARNING)
         return seg_scores(sums, self.nan_to_num)
 
 
@@ -74,6 +74,7 @@ def class_table(sums: Sums, classes: Sequence[str]) -> str:
     scores = class_scores(sums)
     width = max(map(len, ('class', *classes)))
     lines = [f'{"class":<{width}}  IoU (%)  Acc (%)  labelled pixels']
-    lines += [f'{name:<{width}}  {100 * iou:7.2f}  {100 * accuracy:7.2f}  {pixels:15d}' for name, iou, accuracy, pixels in
-              zip(classes, scores['IoU'].tolist(), scores['Acc'].tolist(), sums['labelled'].tolist())]
+    rows = zip(classes, scores['IoU'].tolist(), scores['Acc'].tolist(), sums['labelled'].tolist())
+    lines += [f'{name:<{width}}  {100 * iou:7.2f}  {100 * accuracy:7.2f}  {pixels:15d}'
+              for name, iou, accuracy, pixels in rows]
     return '\n'.join(lines)

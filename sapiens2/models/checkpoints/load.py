@@ -122,7 +122,8 @@ def _fill(model: nn.Module, target: Mapping[str, Tensor], entries: Mapping[str, 
     tensors = {}
     for name, stored in entries.items():
         if assign:
-            tensors[name] = stored.read(wanted(name), device if target[name].is_meta else target[name].device)
+            value = stored.read(wanted(name), device if target[name].is_meta else target[name].device)
+            tensors[name] = value.clone() if stored.volatile and value is stored.parts[0] else value
         else:
             tensors[name] = stored.read()
     model.load_state_dict(tensors, strict=False, assign=assign)

@@ -107,7 +107,7 @@ def _read(file: Path) -> tuple[dict[str, StoredTensor], tuple[Path, ...]]:
     flat: dict[str, Tensor] = flatten(load_pickle(file))
     if not flat:
         raise BadCheckpointFile(file, 'an archive without tensors', 'A state dict maps names to tensors.')
-    return {name: StoredTensor((tensor,)) for name, tensor in flat.items()}, (file,)
+    return {name: StoredTensor((tensor,), volatile=True) for name, tensor in flat.items()}, (file,)
 
 
 def _read_shards(index: Path) -> tuple[dict[str, StoredTensor], tuple[Path, ...]]:

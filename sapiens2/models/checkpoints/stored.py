@@ -34,10 +34,12 @@ class StoredTensor:
     Attributes:
         parts: views of the file.
         release: gives the memory of the parts that were read back to the system; they may be read again later.
+        volatile: the file is of a kind that training programs overwrite in place, so no view of it should be kept.
     """
 
     parts: tuple[Tensor, ...]
     release: Callable[[], None] = field(default=_keep, repr=False)
+    volatile: bool = False
 
     @property
     def shape(self) -> torch.Size:

@@ -45,7 +45,6 @@ class RotaryEmbedding2D(nn.Module):
         self.head_dim, self.base, self.dtype = head_dim, base, ROPE_DTYPES[dtype]
         self.shift, self.jitter, self.rescale = shift, jitter, rescale
         self.register_buffer('periods', self.compute_periods())
-        self._cache: tuple[object, Optional[tuple[Tensor, Tensor]]] = (None, None)
 
     def compute_periods(self) -> Tensor:
         """Periods of the rotation, (head_dim / 4,), in ``self.dtype``."""
@@ -53,10 +52,10 @@ class RotaryEmbedding2D(nn.Module):
         return self.base**exponents
 
     def _apply(self, fn, recurse: bool = True):  # noqa: ANN001, ANN202 - signature of nn.Module
-        """Move the periods to a device but keep their dtype: a bf16 or half model must not round the angles."""
-        self._cache = (None, None)
+        """Move the periods to a device but keep their values: a model in half precision must not round the angles."""
+        periods = self.periods
         super()._apply(fn, recurse)
-        self.periods = self.periods.to(self.dtype)
+        self.periods = self.periods.to(self.dtype) if periods.is_meta else periods.to(self.periods.device)
         return self
 
     def _coordinates(self, height: int, width: int) -> tuple[Tensor, Tensor]:
@@ -77,19 +76,12 @@ class RotaryEmbedding2D(nn.Module):
 
     def forward(self, height: int, width: int) -> tuple[Tensor, Tensor]:
         """Return cosines and sines, each (h * w, head_dim): [row angles, column angles] twice over."""
-        varies = self.training and any(v is not None for v in (self.shift, self.jitter, self.rescale))
-        key = (height, width, self.periods.device)
-        if not varies and self._cache[0] == key and not torch.compiler.is_compiling():
-            return self._cache[1]
         rows, columns = self._coordinates(height, width)
         angles = torch.cat([
             (2 * math.pi * rows[:, None] / self.periods)[:, None].expand(-1, width, -1),
             (2 * math.pi * columns[:, None] / self.periods)[None].expand(height, -1, -1),
         ], dim=-1).flatten(0, 1).repeat(1, 2)
-        tables = angles.cos(), angles.sin()
-        if not varies and not torch.compiler.is_compiling():
-            self._cache = (key, tables)
-        return tables
+        return angles.cos(), angles.sin()
 
 
 def apply_rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

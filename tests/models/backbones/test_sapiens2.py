@@ -126,8 +126,10 @@ def test_layer_depth_counts_from_the_embedding_to_the_head():
 
 
 def test_periods_keep_their_dtype_in_a_half_model():
-    model = nano(rope_dtype='fp32').to(torch.bfloat16)
-    assert model.rope_embed.periods.dtype == torch.float32
+    model = nano(rope_dtype='fp32')
+    periods = model.rope_embed.periods.clone()
+    model.to(torch.bfloat16)
+    assert torch.equal(model.rope_embed.periods, periods) and periods.dtype == torch.float32
     assert model.cls_token.dtype == torch.bfloat16
 
 

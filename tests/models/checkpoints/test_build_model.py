@@ -61,6 +61,15 @@ def test_a_filled_model_can_be_trained(weights: Path) -> None:
     assert weights.read_bytes() == before
 
 
+def test_a_model_survives_that_its_archive_is_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / 'last.pth'
+    state = build_model(BACKBONE, device='cpu').state_dict()
+    torch.save({'state_dict': state}, path)
+    model = build_model(BACKBONE, path, device='cpu')
+    path.write_bytes(b'')
+    assert all(torch.equal(tensor, state[name]) for name, tensor in model.state_dict().items())
+
+
 def test_parameters_on_meta_ends_with_its_block() -> None:
     with parameters_on_meta():
         model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
