@@ -30,8 +30,8 @@ def train(work_dir: Path, data: list[str], processes: int) -> None:
                'model.backbone.arch=sapiens2_nano', f'train_dataloader.batch_size={2 // processes}',
                'optim_wrapper.accumulative_counts=2', 'train_dataloader.num_workers=0', 'val_dataloader.num_workers=0',
                'default_hooks.logger.interval=1', 'param_scheduler.0.start_factor=1.0',
-               # Biases before an instance norm have no gradient but rounding errors, which Adam would blow up.
-               'optim_wrapper.optimizer.eps=0.01', 'default_hooks.checkpoint.interval=1']
+               # Biases before an instance norm have no gradient but rounding errors, which a small eps would blow up.
+               'optim_wrapper.optimizer.eps=0.01', 'optim_wrapper.optimizer.lr=0.1', 'default_hooks.checkpoint.interval=1']
     shared = dict(os.environ, PYTHONPATH=str(ROOT), OMP_NUM_THREADS='1', WORLD_SIZE=str(processes),
                   MASTER_ADDR='127.0.0.1', MASTER_PORT=str(free_port()))
     running = [subprocess.Popen(command, env=dict(shared, RANK=str(rank), LOCAL_RANK=str(rank)), text=True,
@@ -54,7 +54,7 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
     one, two = states
     assert one['meta']['samples'] == two['meta']['samples'] == 8
     for name, value in one['state_dict'].items():
-        torch.testing.assert_close(two['state_dict'][name], value, rtol=1e-4, atol=1e-5, msg=name)
+        torch.testing.assert_close(two['state_dict'][name], value, rtol=1e-4, atol=1e-6, msg=name)
     before = torch.load(tmp_path / '1' / 'iter_1.pth', weights_only=True)['state_dict']
     name = 'backbone.blocks.0.ffn.w3.weight'
     assert (before[name] - one['state_dict'][name]).abs().max() > 1e-4
