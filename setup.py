@@ -8,7 +8,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 ROOT = Path(__file__).parent
-EXTRAS = ('lite', 'demo', 'transformers', 'timm')
+EXTRAS = ('lite', 'demo', 'transformers', 'timm', 'tests')
 
 
 def requirements(name: str) -> list[str]:
@@ -47,7 +47,7 @@ setup(
     package_dir={'sapiens2': 'sapiens2', 'sapiens2.configs': 'configs'},
     package_data={'': ['*.json', '*.yml'], **{folder: ['*.py', '*.yml', '*.md'] for folder in CONFIG_FOLDERS}},
     install_requires=requirements('runtime'),
-    extras_require={**{name: requirements(name) for name in EXTRAS}, 'tests': requirements('tests')},
+    extras_require={name: requirements(name) for name in EXTRAS},
     entry_points={'console_scripts': ['sapiens2 = sapiens2.cli.main:main']},
     classifiers=[
         'License :: OSI Approved :: Apache Software License', 'Programming Language :: Python :: 3',

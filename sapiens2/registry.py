@@ -12,7 +12,7 @@ from sapiens2.utils.suggest import unknown_name
 class Registry(root.Registry):
     """MMEngine's registry whose look-up of an unknown name raises an error that offers the nearest names."""
 
-    def get(self, key: str) -> Optional[type]:
+    def get(self, key: str) -> Any:
         """Return the class or function registered as ``key`` here, in a parent, or at a dotted path.
 
         Raises:
@@ -46,7 +46,7 @@ def _child(name: str, parent: root.Registry, *locations: str) -> Registry:
 MODELS = _child('model', root.MODELS, 'models')
 # Initial values of weights; ``Pretrained`` reads every format of checkpoint.
 WEIGHT_INITIALIZERS = _child('weight initializer', root.WEIGHT_INITIALIZERS, 'models.checkpoints')
-# Data sets, read lazily.
+# Data sets.
 DATASETS = _child('dataset', root.DATASETS, 'datasets')
 # Steps of a data pipeline.
 TRANSFORMS = _child('transform', root.TRANSFORMS, 'datasets.transforms')
@@ -87,5 +87,5 @@ def register_all() -> None:
 
 
 def build_from(registry: Registry, cfg: Any, **defaults: Any) -> Any:
-    """Build ``cfg`` from ``registry`` unless it is an object already."""
+    """Build ``cfg``, with ``defaults`` for what it leaves out, unless it is an object already."""
     return registry.build({**defaults, **cfg}) if isinstance(cfg, dict) else cfg

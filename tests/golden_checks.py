@@ -113,7 +113,8 @@ def loss_inputs(name: str, case: dict[str, Any]) -> dict[str, Tensor]:
     """Everything a loss may ask for, by the name of the argument."""
     batch, channels, height, width = case['shape']
     if 'seg' in name:
-        labels = torch.from_numpy(np.random.default_rng(case['seed'] + 13).integers(0, channels, (batch, height, width)))
+        rng = np.random.default_rng(case['seed'] + 13)
+        labels = torch.from_numpy(rng.integers(0, channels, (batch, height, width)))
         labels[0, :2] = 255
         return dict(pred=normal(case['logits_seed'], case['shape']), target=labels)
     if 'pose' in name:

@@ -31,7 +31,8 @@ def train(work_dir: Path, data: list[str], processes: int) -> None:
                'optim_wrapper.accumulative_counts=2', 'train_dataloader.num_workers=0', 'val_dataloader.num_workers=0',
                'default_hooks.logger.interval=1', 'param_scheduler.0.start_factor=1.0',
                # Biases before an instance norm have no gradient but rounding errors, which a small eps would blow up.
-               'optim_wrapper.optimizer.eps=0.01', 'optim_wrapper.optimizer.lr=0.1', 'default_hooks.checkpoint.interval=1']
+               'optim_wrapper.optimizer.eps=0.01', 'optim_wrapper.optimizer.lr=0.1',
+               'default_hooks.checkpoint.interval=1']
     shared = dict(os.environ, PYTHONPATH=str(ROOT), OMP_NUM_THREADS='1', WORLD_SIZE=str(processes),
                   MASTER_ADDR='127.0.0.1', MASTER_PORT=str(free_port()))
     running = [subprocess.Popen(command, env=dict(shared, RANK=str(rank), LOCAL_RANK=str(rank)), text=True,

@@ -44,12 +44,13 @@ def _people(root: Path, rng: np.random.Generator, count: int) -> dict[str, Any]:
         low, high = points[:, :2].min(0), points[:, :2].max(0)
         annotations.append({
             'id': number, 'image_id': number, 'category_id': 1, 'iscrowd': 0, 'num_keypoints': 17,
-            'bbox': [*(low - 5), *(high - low + 10)], 'area': float(np.prod(high - low)), 'keypoints': points.ravel().tolist(),
+            'bbox': [*(low - 5), *(high - low + 10)], 'area': float(np.prod(high - low)),
+            'keypoints': points.ravel().tolist(),
             **{name: [0.0] * (3 * size) for name, size in WHOLEBODY_PARTS.items()},
             **{f'{name.removesuffix("_kpts")}_valid': False for name in WHOLEBODY_PARTS}})
+    images = [dict(id=number, file_name=f'{number}.png', height=SIZE[0], width=SIZE[1]) for number in range(count)]
     return {
-        'images': [dict(id=number, file_name=f'{number}.png', height=SIZE[0], width=SIZE[1]) for number in range(count)],
-        'annotations': annotations, 'categories': [dict(id=1, name='person')]}
+        'images': images, 'annotations': annotations, 'categories': [dict(id=1, name='person')]}
 
 
 def _write_dense(task: str, folder: Path, name: str, rng: np.random.Generator) -> None:

@@ -15,9 +15,9 @@ from skimage.data import astronaut
 from sapiens2.apis import Sapiens2Inferencer
 from sapiens2.apis.image_sources import ImageSource
 from sapiens2.apis.result_files import FIELD_OF_TASK
-from sapiens2.apis.task_models import TASKS
 from sapiens2.cli.infer_report import Report
 from sapiens2.utils.image_io import write_image
+from sapiens2.utils.tasks import TASKS
 from sapiens2.visualization import contact_sheet, draw_field, draw_people
 
 # Heat maps of an untrained network have no peaks; draw every point all the same.

@@ -30,4 +30,4 @@ model = dict(
 train_dataloader = dict(batch_size=4, num_workers=1, dataset=dict(pipeline=train_pipeline, **people))
 val_dataloader = dict(batch_size=8, num_workers=1, dataset=dict(pipeline=test_pipeline, **people))
 test_dataloader = val_dataloader
-train_cfg = dict(max_iters=800)
+train_cfg = dict(max_iters=600)

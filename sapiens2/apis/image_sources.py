@@ -11,8 +11,10 @@ from typing import Any, Optional, Union
 import numpy as np
 from PIL import Image, ImageOps
 
+from sapiens2.apis.result_files import NUMBER_ENDINGS
+from sapiens2.utils.atomic import check_folder
 from sapiens2.utils.image_io import pillow_to_bgr, read_image
-from sapiens2.utils.image_list import list_images, output_stems
+from sapiens2.utils.image_list import ImageFile, list_images, output_stems
 
 ImageInput = Union[str, os.PathLike, np.ndarray, Image.Image]
 
@@ -69,16 +71,19 @@ def image_sources(
             (H, W, 3) uint8 BGR or (H, W), a Pillow image, or a sequence of paths or of images. A list that this
             function returned is returned as it is.
         missing: takes a line for each path that leads to no image; without it they are an error.
-        out_dir: folder of results. Pictures in it are results of an earlier run, and no inputs.
+        out_dir: folder of results. Pictures in its folders of tasks are results of an earlier run, and no inputs.
 
     Raises:
         FileNotFoundError: for paths that lead to no image.
+        OSError: if ``out_dir`` cannot be written to.
         TypeError: if the inputs are none of these, or if paths and images are mixed.
-        ValueError: if results would be written among the inputs.
+        ValueError: if results would be written among the inputs, or results in ``out_dir`` are named as inputs.
     """
     items = [inputs] if isinstance(inputs, (str, os.PathLike, np.ndarray, Image.Image)) else list(inputs)
     if isinstance(inputs, np.ndarray) and inputs.ndim == 4:
         items = list(inputs)
+    if out_dir is not None:
+        check_folder(out_dir)
     if all(isinstance(item, ImageSource) for item in items):
         return items
     if all(isinstance(item, (np.ndarray, Image.Image)) for item in items):
@@ -89,9 +94,24 @@ def image_sources(
                         + ', '.join(kinds))
     files = list_images(items, missing=missing)
     if out_dir is not None:
-        folder = out_dir.resolve()
-        parents = {file.path.parent.resolve() for file in files}
-        if any(folder == place.resolve() for item in items if (place := Path(item)).is_dir()) or folder in parents:
-            raise ValueError(f'{out_dir} holds input images: choose another folder for the results')
-        files = [file for file in files if folder not in file.path.resolve().parents]
+        files = _without_results(files, [os.fspath(item) for item in items], out_dir)
     return [ImageSource(stem, path=file.path) for file, stem in zip(files, output_stems(files))]
+
+
+def _without_results(files: Sequence[ImageFile], items: Sequence[str], out_dir: Path) -> list[ImageFile]:
+    """``files`` but for those that an earlier run has written to ``out_dir``.
+
+    Raises:
+        ValueError: if ``out_dir`` holds inputs itself, or an input names results in it.
+    """
+    # Not Path.resolve, which raises for a link that leads to itself.
+    folder = os.path.realpath(out_dir)
+    results = [os.path.join(folder, task, '') for task in NUMBER_ENDINGS]
+    places = [os.path.join(os.path.realpath(file.path.parent), '') for file in files]
+    named = [os.path.join(os.path.realpath(item), '') for item in items]
+    if os.path.join(folder, '') in (*places, *(place for place in named if os.path.isdir(place))):
+        raise ValueError(f'{out_dir} holds input images: choose another folder for the results')
+    for item, place in zip(items, named):
+        if place.startswith(tuple(results)):
+            raise ValueError(f'{item} lies among the results in {out_dir}: choose another folder for the results')
+    return [file for file, place in zip(files, places) if not place.startswith(tuple(results))]

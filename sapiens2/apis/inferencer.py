@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -28,6 +29,9 @@ from sapiens2.utils.devices import pick_device, pick_dtype
 
 Inputs = Union[ImageInput, Sequence[ImageInput], Sequence[ImageSource]]
 Result = dict[str, Any]
+# Of writing: the name is too long, has characters that the file system lacks, or is that of a folder or below a file.
+# Any other fault, a full disk for instance, would meet the next image too.
+_FAULTS_OF_NAMES = (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL, errno.EISDIR, errno.ENOTDIR, errno.EEXIST)
 
 
 @dataclass
@@ -87,10 +91,10 @@ class Sapiens2Inferencer:
         if flip_test is not None and task == 'pose':
             self.cfg.model.test_cfg = dict(self.cfg.model.get('test_cfg') or {}, flip_test=flip_test)
         self.dataset_meta = dataset_meta(task, self.cfg)
-        self.model_name = str(self.cfg.model.backbone.arch)
         self.weights_name = 'random' if weights is None else Path(weights).name
         self.pipeline = Compose([TRANSFORMS.build(step) for step in inference_pipeline(self.cfg)])
         self.model = build_model(self.cfg.model, weights, self.device, self.dtype).eval()
+        self.model_name = self.model.backbone.arch_name
         _predict_in_float32(self.model.decode_head)
 
     def __call__(self, inputs: Inputs, **options: Any) -> list[Result]:
@@ -103,7 +107,7 @@ class Sapiens2Inferencer:
             score_thr: float = 0.3, box_thr: float = 0.3) -> Iterator[Result]:
         """One result for each image, in order, made while they are asked for, so that few are held at a time.
 
-        An image that cannot be read has a result that says why.
+        An image that cannot be read, or whose results cannot have its name, has a result that says why.
 
         Args:
             inputs: see ``image_sources``.
@@ -132,6 +136,7 @@ class Sapiens2Inferencer:
         Raises:
             ValueError: for pose without boxes, and for boxes that fit none of the inputs.
             FileNotFoundError: for paths that lead to no image.
+            OSError: if ``out_dir`` cannot be written to.
         """
         folder = None if out_dir is None else Path(out_dir)
         sources = image_sources(inputs, out_dir=folder)
@@ -147,8 +152,7 @@ class Sapiens2Inferencer:
                 if job.result['error'] is None:
                     self._fill(job)
                 if folder is not None and job.result['error'] is None:
-                    job.result['files'] = [str(file) for file in write_result(
-                        folder, job.source.stem, job.image, job.result, picture, score_thr)]
+                    self._write(folder, job, picture, score_thr)
                 yield job.result
 
         return results()
@@ -247,6 +251,17 @@ class Sapiens2Inferencer:
         else:
             job.result['error'] = (f'{job.source.name}: the network gave values that are not finite numbers. Check the '
                                    "weights, and try dtype 'fp32'")
+
+    @staticmethod
+    def _write(folder: Path, job: _Job, picture: bool, score_thr: float) -> None:
+        """Write the files of one result. A name that cannot be one of a file concerns this image alone."""
+        try:
+            job.result['files'] = [str(file) for file in write_result(
+                folder, job.source.stem, job.image, job.result, picture, score_thr)]
+        except OSError as error:
+            if error.errno not in _FAULTS_OF_NAMES:
+                raise
+            job.result['error'] = f'{job.source.name}: its results cannot be written: {error}'
 
     def _map_values(self, job: _Job) -> dict[str, np.ndarray]:
         """(H, W) classes or (H, W, 3) values."""

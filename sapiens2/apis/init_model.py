@@ -10,6 +10,7 @@ from mmengine.config import Config
 from torch import nn
 
 from sapiens2.models.checkpoints import build_model
+from sapiens2.utils.config import load_config
 
 
 def init_model(config: Union[str, Path, Config, dict],
@@ -32,10 +33,11 @@ def init_model(config: Union[str, Path, Config, dict],
         FileNotFoundError: if there is no such checkpoint.
         BadCheckpointFile: if the file is no usable checkpoint.
         CheckpointMismatch: if it does not fit; the message says which config would.
+        ConfigError: for a config file that is missing or has an unknown entry.
         ValueError: for a config without a model, or an unknown device or dtype.
     """
     if isinstance(config, (str, Path)):
-        config = Config.fromfile(config)
+        config = load_config(config)
     model = build_model(config, checkpoint, device, dtype).eval()
     model.cfg = config
     return model

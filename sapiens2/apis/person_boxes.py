@@ -117,7 +117,7 @@ def load_boxes(path: str | Path, score_thr: float = 0.0) -> BoxTable:
         ValueError: if the file is neither; it names the file and what was expected.
     """
     try:
-        content = json.loads(Path(path).read_text(encoding='utf-8'))
+        content = json.loads(Path(path).read_text(encoding='utf-8-sig'))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f'{path}: boxes must be a JSON file in COCO format, but this is no JSON: {error}') from error
     if isinstance(content, Mapping) and {'images', 'annotations'} <= content.keys():

@@ -107,7 +107,9 @@ def _write_numbers(path: Path, result: Mapping[str, Any]) -> list[Path]:
     files = [Path(f'{path}{ending}') for ending in NUMBER_ENDINGS[task]]
     if task == 'pose':
         with atomic_path(files[0]) as partial:
-            partial.write_text(json.dumps(pose_document(result), ensure_ascii=False, allow_nan=False), encoding='utf-8')
+            text = json.dumps(pose_document(result), ensure_ascii=False, allow_nan=False)
+            # A name that is no Unicode has bytes that UTF-8 cannot write; JSON writes them as this escape.
+            partial.write_bytes(text.encode('utf-8', 'backslashreplace'))
         return files
     field = FIELD_OF_TASK[task]
     write_image(files[0], _PNG_OF_TASK[task](result[field]))

@@ -12,11 +12,7 @@ from sapiens2.datasets.metainfo import load_metainfo
 from sapiens2.utils.config import ConfigError, load_config
 from sapiens2.utils.paths import configs_dir
 from sapiens2.utils.suggest import unknown_name
-
-# Task -> type of its decoder.
-HEAD_OF_TASK = {'pose': 'PoseHeatmapHead', 'seg': 'SegHead', 'normal': 'NormalHead', 'pointmap': 'PointmapHead',
-                'albedo': 'AlbedoHead'}
-TASKS = tuple(HEAD_OF_TASK)
+from sapiens2.utils.tasks import HEAD_OF_TASK, TASKS
 
 
 def check_task(task: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+# As in sapiens2.models.checkpoints.convert, which would import torch.
 FORMATS = ('released', 'transformers')
 DTYPES = ('float32', 'bfloat16', 'float16')
 

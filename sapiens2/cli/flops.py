@@ -5,6 +5,11 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> None:
@@ -45,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _models(args: argparse.Namespace):  # noqa: ANN202 - yields (name, model on the meta device, (H, W))
+def _models(args: argparse.Namespace) -> Iterator[tuple[str, nn.Module, tuple[int, int]]]:
+    """Name, model on the meta device and (H, W) of each model to count."""
     import torch
 
     from sapiens2.models.backbones.sapiens2 import ARCHS
@@ -66,4 +72,3 @@ def _models(args: argparse.Namespace):  # noqa: ANN202 - yields (name, model on 
         with torch.device('meta'):
             yield arch + (' + tokenizer' if tokenizer else ''), MODELS.build(
                 dict(type=kind, arch=arch, img_size=size, **options)), size
-

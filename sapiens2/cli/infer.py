@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
 from sapiens2.utils.suggest import unknown_name
+from sapiens2.utils.tasks import TASKS
 
 if TYPE_CHECKING:
     from sapiens2.apis.image_sources import ImageSource
     from sapiens2.apis.person_boxes import BoxFinder
     from sapiens2.cli.infer_report import Report
 
-# As in sapiens2.apis.task_models, which would import torch.
-TASKS = ('pose', 'seg', 'normal', 'pointmap', 'albedo')
 RANDOM = 'random'
 _DESCRIPTION = '''Run a task on photographs. Results are as large as each photograph and lie in DIR/TASK:
 pose gives JSON, the other tasks PNG and npz, and all a picture to look at.'''

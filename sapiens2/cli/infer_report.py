@@ -14,6 +14,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 
+def _printable(text: str) -> str:
+    """``text`` with escapes for what is no character: a file's name may hold line breaks and commands to terminals."""
+    return ''.join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
+
+
 @dataclass
 class _Count:
     """What happened in one task."""
@@ -70,7 +75,7 @@ class Report:
     def add_problem(self, text: str) -> None:
         """Name something that is skipped."""
         self.problems.append(text)
-        self.console.print(f'[yellow]skipped[/] {escape(text)}', highlight=False, soft_wrap=True)
+        self.console.print(f'[yellow]skipped[/] {escape(_printable(text))}', highlight=False, soft_wrap=True)
 
     def print_summary(self, folder: Path) -> None:
         """Print a table of all tasks, what is missing, and where the results are."""

@@ -24,6 +24,8 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
 def run(args: argparse.Namespace) -> int:
     """Test, and print the metrics as JSON; 0 if all went well."""
     def test() -> None:
+        from mmengine.dist import is_main_process
+
         from sapiens2.engine import launch
         from sapiens2.utils.config import ConfigError
         if args.dump and args.dump.suffix not in ('.json', '.pkl'):
@@ -31,7 +33,9 @@ def run(args: argparse.Namespace) -> int:
         cfg = launch.prepare(args.config, work_dir=args.work_dir, options=dict(args.cfg_options),
                              launcher=args.launcher)
         predictions = args.dump if args.dump and args.dump.suffix == '.pkl' else None
-        metrics = json.dumps(launch.test(cfg, args.checkpoint, predictions), indent=2)
+        metrics = json.dumps(launch.test(cfg, args.checkpoint, predictions), indent=2, default=float)
+        if not is_main_process():
+            return
         print(metrics)
         if args.dump and predictions is None:
             args.dump.parent.mkdir(parents=True, exist_ok=True)

@@ -190,7 +190,7 @@ def newton_step(around: Tensor) -> Tensor:
     Returns:
         (..., 2) x, y in cells, the inverse Hessian times the gradient, with the dtype of ``around``.
     """
-    values = around.double()
+    values = around if around.device.type == 'mps' else around.double()  # MPS has no float64
     (top_left, top, _), (left, middle, right), (_, bottom, bottom_right) = (
         row.unbind(-1) for row in values.unbind(-2))
     gradient_x, gradient_y = (right - left) / 2, (bottom - top) / 2

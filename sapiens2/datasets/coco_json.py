@@ -6,14 +6,13 @@ the Wild", ECCV 2020.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, Optional
 
 import numpy as np
 
 from sapiens2.datasets.errors import DataError
+from sapiens2.datasets.json_files import read_json
 from sapiens2.datasets.metainfo import COCO17_NAMES, load_metainfo
 from sapiens2.utils.suggest import unknown_name
 
@@ -24,18 +23,6 @@ _WHOLEBODY_PARTS = {
     'keypoints': (17, None), 'foot_kpts': (6, 'foot_valid'), 'face_kpts': (68, 'face_valid'),
     'lefthand_kpts': (21, 'lefthand_valid'), 'righthand_kpts': (21, 'righthand_valid')}
 _WHOLEBODY_COUNT = 133
-
-
-def read_json(path: str) -> Any:
-    """Parse a JSON file.
-
-    Raises:
-        DataError: naming the file, if it is missing or no JSON.
-    """
-    try:
-        return json.loads(Path(path).read_text(encoding='utf-8-sig'))
-    except (OSError, ValueError) as error:
-        raise DataError(f'{path}: cannot be read as JSON: {error}') from error
 
 
 def read_coco(path: str, lists: Iterable[str] = ('images', 'annotations')) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from sapiens2.datasets.errors import DataError
 from sapiens2.datasets.field_files import FIELD_ENDINGS, LabelTable
 from sapiens2.datasets.metainfo import flip_pairs, load_metainfo
 from sapiens2.registry import DATASETS
-from sapiens2.utils.image_io import ImageFile, list_images
+from sapiens2.utils.image_list import ImageFile, list_images
 from sapiens2.utils.suggest import unknown_name
 
 # Missing files that an error names before it only counts.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import cv2
 import numpy as np
 
 from sapiens2.datasets.errors import DataError
+from sapiens2.datasets.json_files import read_json
 from sapiens2.datasets.metainfo import IGNORE_LABEL
 from sapiens2.utils.image_io import read_labels, read_raster
 from sapiens2.utils.suggest import unknown_name
@@ -155,10 +155,7 @@ FIELD_ENDINGS: dict[str, tuple[str, ...]] = {
 
 
 def _read_intrinsics_json(path: str) -> Any:
-    try:
-        values = json.loads(Path(path).read_text(encoding='utf-8'))
-    except (OSError, ValueError) as error:
-        raise DataError(f'{path}: cannot be read as JSON: {error}') from error
+    values = read_json(path)
     if not isinstance(values, dict) or 'K' in values:
         return values['K'] if isinstance(values, dict) else values
     for key in ('fx', 'fy', 'cx', 'cy'):

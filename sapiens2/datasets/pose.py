@@ -9,8 +9,9 @@ from typing import Any, Optional
 import numpy as np
 
 from sapiens2.datasets.base import BaseHumanDataset
-from sapiens2.datasets.coco_json import KeypointReader, entry, read_box, read_coco, read_json
+from sapiens2.datasets.coco_json import KeypointReader, entry, read_box, read_coco
 from sapiens2.datasets.errors import DataError
+from sapiens2.datasets.json_files import read_json
 from sapiens2.datasets.metainfo import load_metainfo
 from sapiens2.registry import DATASETS
 
@@ -63,8 +64,7 @@ class CocoPoseDataset(BaseHumanDataset):
         """One entry a person."""
         content = read_coco(self.ann_file)
         self.reader = KeypointReader(content, self.keypoint_set, self.target, self.ann_file)
-        images = {image['id']: self._image(image) for image in content['images']
-                  if entry(image, 'id', f'{self.ann_file}: an image') is not None}
+        images = {entry(image, 'id', f'{self.ann_file}: an image'): self._image(image) for image in content['images']}
         people = self._people(content['annotations'], images) if self.bbox_file is None else self._detections(images)
         return list(people)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Optional, Union
 
 from mmengine.config import Config
+from mmengine.logging import print_log
 from torch import nn
 
 from sapiens2.engine.runner import Sapiens2Runner, latest_checkpoint
@@ -52,13 +53,15 @@ def train(cfg: Config, *, resume: Optional[str] = None, amp: bool = False) -> nn
     """
     check_data(cfg, 'train_dataloader', 'val_dataloader')
     checkpoint = latest_checkpoint(cfg.work_dir) if resume == AUTO else resume
+    if resume == AUTO and checkpoint is None:
+        print_log(f'--resume: no checkpoint in {cfg.work_dir} yet, so the run starts at iteration 0', logger='current')
     if checkpoint is not None:
         cfg.load_from, cfg.resume = str(checkpoint), True
     if cfg.get('load_from'):
         check_file(cfg.load_from, '--resume' if checkpoint else 'load_from')
     if amp and cfg.optim_wrapper.get('type', 'OptimWrapper') == 'OptimWrapper':
         cfg.optim_wrapper.type = AMP_WRAPPER
-    return Sapiens2Runner.from_cfg(cfg).train()
+    return build_runner(cfg).train()
 
 
 def test(cfg: Config, checkpoint: Union[str, Path], dump: Optional[Union[str, Path]] = None) -> dict[str, float]:
@@ -82,7 +85,19 @@ def test(cfg: Config, checkpoint: Union[str, Path], dump: Optional[Union[str, Pa
         metrics = cfg.test_evaluator
         cfg.test_evaluator = [*(metrics if isinstance(metrics, (list, tuple)) else [metrics]),
                               dict(type='DumpResults', out_file_path=str(dump))]
-    return Sapiens2Runner.from_cfg(cfg).test()
+    return build_runner(cfg).test()
+
+
+def build_runner(cfg: Config) -> Sapiens2Runner:
+    """Build the runner and the model.
+
+    Raises:
+        ConfigError: if a component refuses its arguments: an unknown arch, an image size that does not fit.
+    """
+    try:
+        return Sapiens2Runner.from_cfg(cfg)
+    except (ValueError, KeyError) as error:
+        raise ConfigError(error.args[0]) from error
 
 
 def check_file(path: Union[str, Path], entry: str) -> None:
@@ -104,7 +119,7 @@ def check_data(cfg: Mapping[str, Any], *loaders: str) -> None:
             if root and not Path(root).is_dir():
                 faults.append(f'{entry}.data_root: folder {root!r} does not exist')
                 continue
-            named = {'ann_file': dataset.get('ann_file'),
+            named = {**{key: dataset.get(key) for key in ('ann_file', 'bbox_file')},
                      **{f'data_prefix.{key}': value for key, value in (dataset.get('data_prefix') or {}).items()}}
             for key, value in named.items():
                 if isinstance(value, str) and value and not (Path(root) / value).exists():

@@ -1,1 +1,1 @@
-"""Small helpers without a registry."""
+"""What several parts of the package share: files, pictures, configs, devices, error texts."""

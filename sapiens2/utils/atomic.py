@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,5 +23,25 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     try:
         yield partial
         os.replace(partial, path)
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # A full disk is met while writing, where the system does not say of which file.
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
         partial.unlink(missing_ok=True)
+
+
+def check_folder(folder: str | Path) -> None:
+    """Try whether files can be written to ``folder``, before the work whose results they are; nothing is left there.
+
+    Raises:
+        OSError: naming ``folder``, if they cannot; it, or what is missing of it, cannot be made either then.
+    """
+    place = Path(folder).absolute()
+    while not os.path.lexists(place):
+        place = place.parent
+    try:
+        tempfile.TemporaryFile(dir=place).close()
+    except OSError as error:
+        raise OSError(error.errno, f'{error.strerror}, so no results can be written to', str(folder)) from error

@@ -1,8 +1,8 @@
 """Reading and checking of configurations: every name and argument is checked before anything is built.
 
 MMEngine finds a wrong argument only when it builds the component that has it, an unknown entry of ``default_hooks`` at
-the first iteration, and a misspelt top-level key never. Here one walk over the whole configuration finds them all, names
-the entry the way ``--cfg-options`` writes it (``model.backbone.arch``), and offers the nearest known names.
+the first iteration, and a misspelt top-level key never. Here one walk over the whole configuration finds them all,
+names the entry the way ``--cfg-options`` writes it (``model.backbone.arch``), and offers the nearest known names.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from torch import nn
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 from torch.utils.data import DataLoader
 
-from sapiens2 import registry as sapiens2_registry
-from sapiens2.registry import (CODECS, DATA_SAMPLERS, DATASETS, FUNCTIONS, HOOKS, LOG_PROCESSORS, LOOPS, METRICS, MODELS,
-                               OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS, OPTIMIZERS, PARAM_SCHEDULERS, TRANSFORMS,
-                               VISBACKENDS, VISUALIZERS)
+from sapiens2.registry import (CODECS, DATA_SAMPLERS, DATASETS, FUNCTIONS, HOOKS, LOG_PROCESSORS, LOOPS, METRICS,
+                               MODELS, OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS, OPTIMIZERS, PARAM_SCHEDULERS,
+                               TRANSFORMS, VISBACKENDS, VISUALIZERS, Registry, register_all)
+from sapiens2.utils.paths import configs_dir
 from sapiens2.utils.suggest import nearest, unknown_name
 
 # Where the component of an entry is looked up; entries below it use the same registry unless named here themselves.
@@ -78,9 +78,9 @@ def load_config(path: Union[str, Path], options: Optional[Mapping[str, Any]] = N
 
 
 def _near_files(path: Path) -> str:
-    """Files with names like that of ``path``, in its folder or anywhere below ``configs``."""
-    folder = path.parent if path.parent.is_dir() else Path('configs')
-    found = {file.name: file for file in folder.rglob('*.py')} if folder.is_dir() else {}
+    """Files with names like that of ``path``, in its folder and below it, or else anywhere in the configs."""
+    folder = path.parent if path.parent.is_dir() else configs_dir()
+    found = {file.name: file for file in folder.rglob('*.py')}
     close = nearest(path.name, found)
     return ' Did you mean ' + ' or '.join(repr(str(found[name])) for name in close) + '?' if close else ''
 
@@ -88,9 +88,9 @@ def _near_files(path: Path) -> str:
 def apply_options(cfg: Config, options: Mapping[str, Any]) -> None:
     """Apply ``--cfg-options`` in place.
 
-    An option whose first part is an entry of the runner (``model.backbone.arch``) replaces that value. An option that is
-    a variable of the file (``data_root``) also replaces every entry of that name which holds the variable's value, since
-    the file has copied the variable there.
+    An option whose first part is an entry of the runner (``model.backbone.arch``) replaces that value. An option that
+    is a variable of the file (``data_root``) also replaces every entry of that name which holds the variable's value,
+    since the file has copied the variable there.
 
     Raises:
         ConfigError: if the option names neither, or a list position that does not exist.
@@ -127,7 +127,7 @@ def check_config(cfg: Mapping[str, Any]) -> None:
     Raises:
         ConfigError: lists every fault, one a line, each with its entry and the nearest known names.
     """
-    sapiens2_registry.register_all()
+    register_all()
     faults = list(_top_level_faults(cfg))
     for key in RUNNER_KEYS.intersection(cfg):
         faults += _entry_faults(key, cfg[key])
@@ -229,7 +229,7 @@ def _look_up(name: str, registry: RootRegistry) -> Optional[Callable]:
 
 
 def _known_names(registry: RootRegistry) -> list[str]:
-    return registry.known_names() if isinstance(registry, sapiens2_registry.Registry) else sorted(registry.module_dict)
+    return registry.known_names() if isinstance(registry, Registry) else sorted(registry.module_dict)
 
 
 def _optim_wrapper_faults(node: Mapping[str, Any], path: str) -> Iterator[str]:
@@ -248,7 +248,8 @@ def _optim_wrapper_faults(node: Mapping[str, Any], path: str) -> Iterator[str]:
             return
     known = getattr(constructor, 'paramwise_keys', None)
     if known is not None:
-        yield from _unknown_keys(node.get('paramwise_cfg') or {}, known, f'{path}.paramwise_cfg', 'parameter-wise option')
+        given = node.get('paramwise_cfg') or {}
+        yield from _unknown_keys(given, known, f'{path}.paramwise_cfg', 'parameter-wise option')
 
 
 def argument_names(component: Union[type, Callable]) -> tuple[set[str], bool]:

@@ -31,28 +31,29 @@ class Need:
         return [(name, version) for name in self.distributions if (version := version_of(name)) is not None]
 
 
+# Distributions that bring the same import package; of two, the files of one overwrite the other's.
+_MMCV = ('mmcv-lite', 'mmcv')
+_OPENCV = ('opencv-python-headless', 'opencv-python', 'opencv-contrib-python', 'opencv-contrib-python-headless')
 REQUIRED = (
     Need(('torch',), 'networks'),
     Need(('mmengine',), 'configs, runner, registries'),
-    Need(('mmcv-lite', 'mmcv'), 'transforms'),
-    Need(('opencv-python-headless', 'opencv-python', 'opencv-contrib-python', 'opencv-contrib-python-headless'),
-         'pictures'),
+    Need(_MMCV, 'transforms'),
+    Need(_OPENCV, 'pictures'),
     Need(('pillow',), 'pictures'),
     Need(('numpy',), 'arrays'),
     Need(('safetensors',), 'weights'),
     Need(('fvcore',), 'operation counts'),
     Need(('rich',), 'progress bars and tables'),
-    Need(('pycocotools', 'faster-coco-eval'), 'key point evaluation'),
+    Need(('pycocotools',), 'key point evaluation'),
+    Need(('pyyaml',), 'index of weights'),
+    Need(('tensorboard',), 'training curves'),
 )
 OPTIONAL = (
-    Need(('tensorboard',), 'training curves'),
     Need(('transformers',), 'comparison with the transformers models'),
     Need(('timm',), 'other backbones'),
     Need(('scikit-image',), 'the portrait of the quick start'),
     Need(('pytest',), 'tests'),
 )
-# Distributions that bring the same import package; of two, the files of one overwrite the other's.
-_CONFLICTS = (REQUIRED[3].distributions, REQUIRED[2].distributions)
 
 
 def version_of(distribution: str) -> Optional[str]:
@@ -141,7 +142,7 @@ def package_problems() -> list[str]:
     for need in REQUIRED:
         if not need.installed():
             problems.append(f'{need.distributions[0]} is missing: {pip_install(need.distributions[:1])}')
-    for group in _CONFLICTS:
+    for group in (_OPENCV, _MMCV):
         found = {name: version for name in group if (version := version_of(name)) is not None}
         # Of one version they hold the same files: mmengine and mmcv-lite bring opencv-python in any case.
         if len(set(found.values())) > 1:

@@ -26,6 +26,8 @@ _MAGIC = (
     (0, b'\x76\x2f\x31\x01', 'an OpenEXR picture'),
     (0, b'8BPS', 'a Photoshop document'),
 )
+# Two answers of ``describe_content``.
+JSON_TEXT, UNKNOWN = 'a JSON text', 'of an unknown kind'
 _HTML = (b'<!doctype html', b'<html', b'<head', b'<body')
 
 
@@ -44,8 +46,8 @@ def describe_content(content: bytes) -> str:
     if b'<svg' in start:
         return 'an SVG drawing: export it to PNG'
     if start.startswith((b'{', b'[')) and b'\x00' not in start:
-        return 'a JSON text'
-    return 'a text file' if _is_text(content[:1024]) else 'of an unknown kind'
+        return JSON_TEXT
+    return 'a text file' if _is_text(content[:1024]) else UNKNOWN
 
 
 def _is_text(content: bytes) -> bool:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import functools
 import io
 import os
+import stat
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple, Optional, Union
+from typing import Any, NamedTuple, Optional, Union
 
 import cv2
 import numpy as np
@@ -19,26 +20,29 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from sapiens2.utils.atomic import atomic_path
 from sapiens2.utils.file_kind import describe_content
-from sapiens2.utils.image_list import ImageFile, list_images, output_stems
-
-__all__ = [
-    'MAX_PIXELS', 'ImageFile', 'ImageReadError', 'list_images', 'output_stems', 'read_image', 'read_labels',
-    'read_raster', 'write_image']
 
 Source = Union[str, os.PathLike, bytes]
 
 # A small file can claim to be larger than memory; 268 million pixels cover a 200-megapixel camera.
 MAX_PIXELS = 2**28
+# So many pixels with four channels of 16 bits, uncompressed. A longer file is a film or an archive.
+MAX_BYTES = 8 * MAX_PIXELS
 # Formats that Pillow tells by their content; it would take anything for a TGA, and an MPEG film for a picture.
 _FORMATS = ('PNG', 'JPEG', 'MPO', 'BMP', 'TIFF', 'WEBP', 'GIF', 'PPM', 'JPEG2000', 'AVIF')
 _JPEG_MAGIC = b'\xff\xd8\xff'
 _PNG_MAGIC = b'\x89PNG\r\n\x1a\n'
 _TIFF_MAGIC = (b'II*\x00', b'MM\x00*')
+_PICTURE_MAGIC = (_JPEG_MAGIC, _PNG_MAGIC, *_TIFF_MAGIC, b'GIF8', b'BM')
+# Width, height, bits and sample format (unsigned, signed, float) of a TIFF.
+_TIFF_TAGS, _TIFF_FLOAT = (256, 257, 258, 339), 3
 _PNG_COLOUR_TYPES = (2, 6)
 _PNG_PALETTE = 3
 _ORIENTATION_TAG = 0x0112
+_TOO_DEEP = 'more than 16 bits a pixel: save it with 8 or 16 bits'
+_EXIF_ERRORS = (SyntaxError, OSError, ValueError, TypeError, KeyError, struct.error)
 _CUT_OFF = 'cut off: the file ends before the picture does; copy or download it again'
 _DAMAGED = 'damaged: its picture data cannot be decoded'
+_DAMAGED_OR_STRANGE = 'damaged, or of a rare kind that is not read: save it as PNG with 8 or 16 bits'
 # EXIF orientation -> what makes the picture stand upright.
 _UPRIGHT: dict[int, Callable[[np.ndarray], np.ndarray]] = {
     2: np.fliplr,
@@ -65,7 +69,7 @@ class ImageReadError(ValueError):
 
 
 class _Header(NamedTuple):
-    """What the markers of a JPEG or the chunks of a PNG say."""
+    """What the markers of a JPEG, the chunks of a PNG or the first directory of a TIFF say."""
 
     pixels: int
     exif: bytes
@@ -89,16 +93,17 @@ def read_image(source: Source) -> np.ndarray:
     header = _header(content, name)
     if header is not None and header.convertible:
         return _upright(_decode_opencv(content, name, cv2.IMREAD_COLOR), header.exif)
-    if content.startswith(_TIFF_MAGIC) and not _pillow_knows(content, name):
-        return _decode_opencv(content, name, cv2.IMREAD_COLOR)
-    return pillow_to_bgr(_open_pillow(content, name), name)
+    image = _open_pillow(content, name)
+    if image.mode == 'I' and content.startswith(_TIFF_MAGIC):
+        raise ImageReadError(name, _TOO_DEEP)  # whatever range its values fill
+    return pillow_to_bgr(image, name)
 
 
 def read_raster(source: Source) -> np.ndarray:
     """Read the numbers that a picture file stores, upright, without converting depth or palette.
 
     Returns:
-        (H, W) or (H, W, C), RGB order, uint8, uint16, int32 or float32; a palette picture gives its indices, a
+        (H, W) or (H, W, C), RGB order, integers or floats as they are stored; a palette picture gives its indices, a
         black-and-white one 0 and 1.
 
     Raises:
@@ -108,7 +113,8 @@ def read_raster(source: Source) -> np.ndarray:
     header = _header(content, name)
     if header is not None and not header.exact_in_pillow:
         pixels = _decode_opencv(content, name, cv2.IMREAD_UNCHANGED)
-        return _upright(pixels[..., [2, 1, 0, 3][:pixels.shape[2]]], header.exif)
+        pixels = pixels if pixels.ndim == 2 else pixels[..., [2, 1, 0, 3][:pixels.shape[2]]]
+        return _upright(pixels, header.exif)
     pixels = np.asarray(_open_pillow(content, name))
     return pixels.astype(np.uint8) if pixels.dtype == bool else pixels
 
@@ -170,6 +176,12 @@ def _content(source: Source) -> tuple[bytes, str]:
     else:
         name = os.fspath(source)
         try:
+            status = os.stat(name)
+            if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+                # A pipe or a device may never end.
+                raise ImageReadError(name, 'is no regular file but a pipe, a socket or a device')
+            if status.st_size > MAX_BYTES:
+                raise ImageReadError(name, f'{status.st_size:,} bytes are more than the limit of {MAX_BYTES:,}')
             content = Path(name).read_bytes()
         except OSError as error:
             reason = 'is a folder' if isinstance(error, IsADirectoryError) else (error.strerror or str(error))
@@ -180,7 +192,7 @@ def _content(source: Source) -> tuple[bytes, str]:
 
 
 def _header(content: bytes, name: str) -> Optional[_Header]:
-    """Check the structure of a JPEG or PNG; None for other formats.
+    """Check the structure of a JPEG, PNG or TIFF; None for other formats.
 
     OpenCV fills what is missing of a file that was cut off with grey, so completeness is checked here.
     """
@@ -189,6 +201,8 @@ def _header(content: bytes, name: str) -> Optional[_Header]:
             header = _jpeg_header(content)
         elif content.startswith(_PNG_MAGIC):
             header = _png_header(content)
+        elif content.startswith(_TIFF_MAGIC):
+            header = _tiff_header(content, name)
         else:
             return None
     except (struct.error, IndexError) as error:
@@ -240,21 +254,37 @@ def _png_header(content: bytes) -> Optional[_Header]:
     return None
 
 
-def _upright(image: np.ndarray, exif: bytes) -> np.ndarray:
-    """Apply the orientation of an EXIF block."""
-    if not exif:
-        return image
+def _tiff_header(content: bytes, name: str) -> _Header:
+    """Pillow reads most kinds of TIFF, but cuts 16 bits of colour to 8; OpenCV knows some that Pillow does not."""
+    tags = _tags(content)
+    width, height, bits, kinds = ([value for value in np.atleast_1d(tags.get(tag)).tolist() if isinstance(value, int)]
+                                  or [1] for tag in _TIFF_TAGS)
+    known = _pillow_knows(content, name)
+    exact = known and not (len(bits) > 1 and max(bits) > 8)
+    return _Header(width[0] * height[0], content, not known and _TIFF_FLOAT not in kinds, exact)
+
+
+def _tags(exif: bytes) -> Mapping[int, Any]:
+    """The entries of an EXIF block, which is a TIFF file without pixels; none if they cannot be read."""
     block = Image.Exif()
     try:
         block.load(exif)
-        turn = _UPRIGHT.get(block.get(_ORIENTATION_TAG, 1))
-    except (SyntaxError, struct.error, ValueError, TypeError):
-        return image  # an unreadable EXIF block says nothing about orientation, and viewers ignore it too
+        return dict(block)
+    except _EXIF_ERRORS:
+        return {}  # an unreadable block says nothing, of orientation for instance, and viewers ignore it too
+
+
+def _upright(image: np.ndarray, exif: bytes) -> np.ndarray:
+    """Apply the orientation of an EXIF block."""
+    turn = _UPRIGHT.get(_tags(exif).get(_ORIENTATION_TAG, 1)) if exif else None
     return image if turn is None else np.ascontiguousarray(turn(image))
 
 
 def _decode_opencv(content: bytes, name: str, flag: int) -> np.ndarray:
-    image = cv2.imdecode(np.frombuffer(content, np.uint8), flag | cv2.IMREAD_IGNORE_ORIENTATION)
+    try:
+        image = cv2.imdecode(np.frombuffer(content, np.uint8), flag | cv2.IMREAD_IGNORE_ORIENTATION)
+    except cv2.error as error:  # limits of its own, on sides and on memory
+        raise ImageReadError(name, f'OpenCV does not read it: {error.err}') from error
     if image is None:
         raise ImageReadError(name, _DAMAGED)
     return image
@@ -274,6 +304,8 @@ def _pillow_knows(content: bytes, name: str) -> bool:
         return False
     except Image.DecompressionBombError as error:
         raise ImageReadError(name, str(error)) from error
+    except Exception:  # as in ``_open_pillow``, which says what is wrong
+        return True
     return True
 
 
@@ -285,16 +317,21 @@ def _open_pillow(content: bytes, name: str) -> Image.Image:
             raise ImageReadError(
                 name, f'{image.width} x {image.height} pixels are more than the limit of {MAX_PIXELS:,}')
         image.load()
-        return ImageOps.exif_transpose(image)
     except UnidentifiedImageError as error:
+        if content.startswith(_PICTURE_MAGIC):
+            raise ImageReadError(name, _DAMAGED_OR_STRANGE) from error
         raise ImageReadError(name, f'not a picture: it is {describe_content(content[:1024])}') from error
     except Image.DecompressionBombError as error:
         raise ImageReadError(name, str(error)) from error
-    except (OSError, SyntaxError, ValueError, EOFError, IndexError, struct.error) as error:
-        if isinstance(error, ImageReadError):
-            raise
+    except ImageReadError:
+        raise
+    except Exception as error:  # each of Pillow's decoders has its own for a damaged file
         cut_off = any(word in str(error) for word in ('truncated', 'incomplete', 'not enough'))
         raise ImageReadError(name, _CUT_OFF if cut_off else f'{_DAMAGED} ({error})') from error
+    try:
+        return ImageOps.exif_transpose(image)
+    except _EXIF_ERRORS:
+        return image  # as in ``_tags``
 
 
 def pillow_to_bgr(image: Image.Image, name: str = 'picture in memory') -> np.ndarray:
@@ -308,7 +345,7 @@ def pillow_to_bgr(image: Image.Image, name: str = 'picture in memory') -> np.nda
     if image.mode.startswith('I'):
         values = np.asarray(image).astype(np.int64)
         if values.min() < 0 or values.max() > 65535:
-            raise ImageReadError(name, 'more than 16 bits a pixel: save it with 8 or 16 bits')
+            raise ImageReadError(name, _TOO_DEEP)
         grey = ((values + 128) // 257).astype(np.uint8)
         return np.repeat(grey[..., None], 3, axis=2)
     if image.mode == 'P' and 'transparency' in image.info:

@@ -40,11 +40,11 @@ def list_images(inputs: Sequence[Union[str, os.PathLike]], recursive: bool = Tru
     Raises:
         FileNotFoundError: with these lines, if no list is given to take them.
     """
-    found: dict[Path, ImageFile] = {}
+    found: dict[str, ImageFile] = {}
     lines: list[str] = [] if missing is None else missing
     for item in inputs:
         for file in _expand(os.fspath(item), recursive, lines):
-            found.setdefault(file.path.absolute(), file)
+            found.setdefault(os.path.abspath(file.path), file)
     if lines and missing is None:
         raise FileNotFoundError('\n'.join(lines))
     return list(found.values())
@@ -92,7 +92,8 @@ def _expand_folder(folder: Path, recursive: bool, missing: list[str]) -> Iterato
 
 
 def _expand_list(path: Path, recursive: bool, missing: list[str]) -> Iterator[ImageFile]:
-    lines = path.read_text(encoding='utf-8-sig').splitlines()
+    # Names of files are bytes; those that are no UTF-8 are kept as Python keeps them.
+    lines = path.read_text(encoding='utf-8-sig', errors='surrogateescape').splitlines()
     entries = [(number, line.strip()) for number, line in enumerate(lines, 1)
                if line.strip() and not line.lstrip().startswith('#')]
     if not entries:

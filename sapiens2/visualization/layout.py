@@ -7,17 +7,14 @@ from collections.abc import Sequence
 import cv2
 import numpy as np
 
-from sapiens2.visualization.text import put_text, shorten, text_size
-
-_PAPER = (255, 255, 255)
-_INK = (40, 40, 40)
+from sapiens2.visualization.text import INK, PAPER, put_text, shorten, text_size
 
 
 def beside(pictures: Sequence[np.ndarray], gap: int = 0) -> np.ndarray:
     """(H, W, 3) pictures in one row on white, their tops aligned, ``gap`` pixels between them."""
     height = max(picture.shape[0] for picture in pictures)
     width = sum(picture.shape[1] for picture in pictures) + gap * (len(pictures) - 1)
-    row = np.full((height, width, 3), _PAPER, dtype=np.uint8)
+    row = np.full((height, width, 3), PAPER, dtype=np.uint8)
     left = 0
     for picture in pictures:
         row[:picture.shape[0], left:left + picture.shape[1]] = picture
@@ -52,9 +49,9 @@ def contact_sheet(
     rows = [fitted[start:start + columns] for start in range(0, len(fitted), columns)]
     heights = [max(picture.shape[0] for picture in row) for row in rows]
     sheet = np.full((head + gap + sum(heights) + len(rows) * (caption + gap), columns * (tile + gap) + gap, 3),
-                    _PAPER, dtype=np.uint8)
+                    PAPER, dtype=np.uint8)
     if title:
-        put_text(sheet, shorten(title, size, sheet.shape[1] - 2 * gap), (gap, gap), size, _INK)
+        put_text(sheet, shorten(title, size, sheet.shape[1] - 2 * gap), (gap, gap), size, INK)
     top = head + gap
     captions = iter(text for text, _ in tiles)
     for row, height in zip(rows, heights):
@@ -63,6 +60,6 @@ def contact_sheet(
             x, y = left + (tile - picture.shape[1]) // 2, top + (height - picture.shape[0]) // 2
             sheet[y:y + picture.shape[0], x:x + picture.shape[1]] = picture
             text = shorten(next(captions), size, tile)
-            put_text(sheet, text, (left + (tile - text_size(text, size)[0]) // 2, top + height + gap // 4), size, _INK)
+            put_text(sheet, text, (left + (tile - text_size(text, size)[0]) // 2, top + height + gap // 4), size, INK)
         top += height + caption + gap
     return sheet

@@ -8,10 +8,7 @@ from typing import Optional
 import cv2
 import numpy as np
 
-from sapiens2.visualization.text import put_text, text_size
-
-_PAPER = (255, 255, 255)
-_INK = (40, 40, 40)
+from sapiens2.visualization.text import INK, PAPER, put_text, text_size
 
 
 def unit_to_bgr(rgb: np.ndarray) -> np.ndarray:
@@ -73,13 +70,13 @@ def label_legend(
     names = [classes[label].replace('_', ' ') for label, _ in rows]
     name_width = max((text_size(name, size)[0] for name in names), default=0)
     share_width = text_size('100.0 %', size)[0]
-    panel = np.full((max(height, line * len(rows) + pad), 4 * pad + name_width + share_width, 3), _PAPER, np.uint8)
+    panel = np.full((max(height, line * len(rows) + pad), 4 * pad + name_width + share_width, 3), PAPER, np.uint8)
     for row, ((label, share), name) in enumerate(zip(rows, names)):
         top = pad // 2 + row * line
         red, green, blue = (int(value) for value in palette[label])
         panel[top + size // 8:top + size // 8 + size, pad:2 * pad] = (blue, green, red)
-        put_text(panel, name, (2 * pad + pad // 2, top), size, _INK)
-        put_text(panel, share, (panel.shape[1] - pad // 2 - text_size(share, size)[0], top), size, _INK)
+        put_text(panel, name, (2 * pad + pad // 2, top), size, INK)
+        put_text(panel, share, (panel.shape[1] - pad // 2 - text_size(share, size)[0], top), size, INK)
     return panel
 
 
@@ -119,13 +116,13 @@ def depth_bar(near: float, far: float, height: int) -> np.ndarray:
     decimals = 0 if len(ticks) < 2 else max(0, int(np.ceil(-np.log10(ticks[1] - ticks[0]) - 1e-6)))
     texts = [f'{tick:.{max(decimals, 1)}f} m' for tick in ticks]
     width = max((text_size(text, size)[0] for text in texts), default=0)
-    panel = np.full((height, 4 * pad + width, 3), _PAPER, dtype=np.uint8)
+    panel = np.full((height, 4 * pad + width, 3), PAPER, dtype=np.uint8)
     top = min(pad, (height - 1) // 2)
     ramp = np.linspace(near, far, bar, dtype=np.float64)[:, None].repeat(pad, axis=1)
     # Depth 0 has no colour, yet a bar may start there.
     panel[top:top + bar, pad:2 * pad] = depth_to_bgr(np.maximum(ramp, 1e-9), near, far)[:height - top]
     for tick, text in zip(ticks, texts):
         y = top + round((tick - near) / (far - near) * (bar - 1))
-        cv2.line(panel, (2 * pad, y), (2 * pad + pad // 3, y), _INK, 1)
-        put_text(panel, text, (2 * pad + pad // 2, y - round(0.6 * size)), size, _INK)
+        cv2.line(panel, (2 * pad, y), (2 * pad + pad // 3, y), INK, 1)
+        put_text(panel, text, (2 * pad + pad // 2, y - round(0.6 * size)), size, INK)
     return panel

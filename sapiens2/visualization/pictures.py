@@ -7,16 +7,15 @@ from typing import Any, Optional
 
 import numpy as np
 
-from sapiens2.datasets.metainfo import load_metainfo
+from sapiens2.datasets.metainfo import TABLE_OF_COUNT, load_metainfo
 from sapiens2.utils.suggest import unknown_name
+from sapiens2.visualization.layout import beside
 from sapiens2.visualization.maps import (
     depth_bar, depth_range, depth_to_bgr, distinct_colors, label_legend, normals_to_bgr, overlay_labels, unit_to_bgr)
-from sapiens2.visualization.layout import beside
 from sapiens2.visualization.pose import draw_pose
 
 # The fields of a data sample that can be drawn, in the order in which they are shown.
 DRAWABLE_FIELDS = ('sem_seg', 'normal', 'depth', 'pointmap', 'albedo')
-_POINT_TABLES = {308: 'sapiens308', 17: 'coco'}
 
 
 def point_table(count: int, dataset_meta: Optional[Mapping[str, Any]] = None) -> Mapping[str, Any]:
@@ -27,10 +26,10 @@ def point_table(count: int, dataset_meta: Optional[Mapping[str, Any]] = None) ->
     """
     if dataset_meta and len(dataset_meta.get('keypoint_names', ())) == count:
         return dataset_meta
-    if count not in _POINT_TABLES:
+    if count not in TABLE_OF_COUNT:
         raise ValueError(f'there is no table of names and links for {count} key points; known: '
-                         f'{", ".join(str(known) for known in _POINT_TABLES)}. Give one as dataset_meta')
-    return load_metainfo(_POINT_TABLES[count])
+                         f'{", ".join(str(known) for known in TABLE_OF_COUNT)}. Give one as dataset_meta')
+    return load_metainfo(TABLE_OF_COUNT[count])
 
 
 def class_table(dataset_meta: Optional[Mapping[str, Any]] = None) -> tuple[Sequence[str], Sequence[Sequence[int]]]:

@@ -8,6 +8,9 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 Color = tuple[int, int, int]
+# Ground and letters of panels and sheets.
+PAPER: Color = (255, 255, 255)
+INK: Color = (40, 40, 40)
 
 
 @functools.cache

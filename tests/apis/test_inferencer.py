@@ -13,8 +13,9 @@ from safetensors.torch import save_file
 
 from sapiens2.apis import Sapiens2Inferencer
 from sapiens2.apis.result_files import depth_to_millimetres
-from sapiens2.apis.task_models import TASKS, dataset_meta, model_configs, task_config
+from sapiens2.apis.task_models import dataset_meta, model_configs, task_config
 from sapiens2.utils.image_io import read_image, read_labels, write_image
+from sapiens2.utils.tasks import TASKS
 
 SMALL_HEADS = {
     'pose': dict(deconv_out_channels=(8, 8), conv_out_channels=(8, 8, 8)),

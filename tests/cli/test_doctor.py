@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from sapiens2.cli import main as cli
 from sapiens2.utils import environment
 from sapiens2.version import __version__
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_report_names_versions_devices_and_the_remedy(capsys, monkeypatch):
@@ -35,6 +39,11 @@ def test_two_opencvs_and_a_missing_package_are_problems(capsys, monkeypatch):
     assert not any('together' in text for text in environment.package_problems())
     assert cli.main(['doctor']) == 1
     assert 'Problems' in capsys.readouterr().out
+
+
+def test_what_the_package_requires_is_reported():
+    names = re.findall(r'^([\w-]+)', (ROOT / 'requirements' / 'runtime.txt').read_text(encoding='utf-8'), re.MULTILINE)
+    assert {*names, 'mmcv-lite'} == {need.distributions[0] for need in environment.REQUIRED}
 
 
 def test_a_package_that_does_not_import_is_a_problem(monkeypatch):

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sapiens2.cli.infer import TASKS, weights_by_task
+from sapiens2.cli.infer import weights_by_task
 from sapiens2.cli.main import main
 from sapiens2.utils.image_io import write_image
+from sapiens2.utils.tasks import TASKS
 
 TINY = ['--model', 'sapiens2_tiny', '--weights', 'random', '--device', 'cpu', '--dtype', 'fp32', '--img-size', '64',
         '48', '--no-flip-test']
@@ -54,11 +55,6 @@ def test_what_is_skipped_is_named_counted_and_the_exit_code(photos, tmp_path, ca
               for path in (tmp_path / 'out').rglob('*.json')}
     assert people == {'a': 1, 'b': 1}
     assert not list((tmp_path / 'out').rglob('*.jpg'))
-
-
-def test_tasks_are_those_of_the_inferencer():
-    from sapiens2.apis import task_models
-    assert TASKS == task_models.TASKS
 
 
 def test_a_list_of_paths_and_a_glob(photos, tmp_path):

@@ -1,42 +1,33 @@
+_base_ = './dense_folder.py'
 data_root = 'data/seg'
-image_size = (1024, 768)  # (H, W)
 train_pipeline = [
     dict(type='LoadImage'),
     dict(type='LoadFields'),
-    dict(type='RandomResize', size=image_size, ratio_range=(0.4, 2.0), keep_ratio=True),
-    dict(type='RandomCrop', size=image_size, cat_max_ratio=0.75, prob=0.3),
+    dict(type='RandomResize', size=_base_.image_size, ratio_range=(0.4, 2.0), keep_ratio=True),
+    dict(type='RandomCrop', size=_base_.image_size, cat_max_ratio=0.75, prob=0.3),
     dict(type='GaussianBlur', kernel_size=3, sigma_range=(0.1, 2.0), prob=0.3),
     dict(type='GaussianNoise', var_range=(5.0, 20.0), prob=0.3),
     dict(type='RandomRotate', degree=60, seg_pad_val=0, prob=0.5),
     dict(type='RandomFlip', prob=0.5),
     dict(type='PhotometricDistortion'),
-    dict(type='Resize', size=image_size),
+    dict(type='Resize', size=_base_.image_size),
     dict(type='PackInputs'),
 ]
 test_pipeline = [
     dict(type='LoadImage'),
     dict(type='LoadFields', for_eval=True),
-    dict(type='Resize', size=image_size),
+    dict(type='Resize', size=_base_.image_size),
     dict(type='PackInputs'),
 ]
 train_dataloader = dict(
-    batch_size=1,
-    num_workers=4,
-    sampler=dict(type='ResumableInfiniteSampler', shuffle=True),
     dataset=dict(
-        type='DenseFolderDataset',
         data_root=data_root,
         data_prefix=dict(img_path='train/images', sem_seg='train/labels'),
         pipeline=train_pipeline))
 val_dataloader = dict(
-    batch_size=1,
-    num_workers=4,
-    sampler=dict(type='DefaultSampler', shuffle=False),
     dataset=dict(
-        type='DenseFolderDataset',
         data_root=data_root,
         data_prefix=dict(img_path='val/images', sem_seg='val/labels'),
-        test_mode=True,
         pipeline=test_pipeline))
 test_dataloader = val_dataloader
 val_evaluator = dict(type='SegMetric')

@@ -17,6 +17,8 @@ COCO17_NAMES = (
     'right_elbow', 'left_wrist', 'right_wrist', 'left_hip', 'right_hip', 'left_knee', 'right_knee', 'left_ankle',
     'right_ankle')
 IGNORE_LABEL = 255
+# Number of key points -> name of their table.
+TABLE_OF_COUNT = {308: 'sapiens308', 17: 'coco'}
 
 
 def _read_json(file_name: str) -> dict[str, Any]:

@@ -11,7 +11,8 @@ import numpy as np
 from sapiens2.datasets.transforms.base import RandomTransform
 from sapiens2.datasets.transforms.fields import Results
 from sapiens2.registry import TRANSFORMS
-from sapiens2.utils.image_io import list_images, read_image
+from sapiens2.utils.image_io import read_image
+from sapiens2.utils.image_list import list_images
 
 
 @TRANSFORMS.register_module()

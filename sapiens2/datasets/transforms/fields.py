@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 
 from sapiens2.datasets.metainfo import IGNORE_LABEL
+from sapiens2.utils.topdown import apply_affine
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def move(results: Results, resample: Resample, matrix: np.ndarray, turn: Optiona
         results['K'] = (camera if turn is None else camera @ turn.T).astype(np.float32)
     for name in _POINTS:
         if name in results:
-            results[name] = _map_points(results[name], matrix)
+            results[name] = apply_affine(results[name], matrix[:2])
     if 'bboxes' in results:
         results['bboxes'] = _map_boxes(results['bboxes'], matrix)
     if 'bbox_scale' in results:
@@ -84,11 +85,7 @@ def move(results: Results, resample: Resample, matrix: np.ndarray, turn: Optiona
     return results
 
 
-def _map_points(points: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    return (points @ matrix[:2, :2].T + matrix[:2, 2]).astype(points.dtype)
-
-
 def _map_boxes(boxes: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     """The upright boxes round the moved corners."""
-    corners = _map_points(boxes[..., [[0, 1], [2, 1], [0, 3], [2, 3]]], matrix)
+    corners = apply_affine(boxes[..., [[0, 1], [2, 1], [0, 3], [2, 3]]], matrix[:2])
     return np.concatenate([corners.min(axis=-2), corners.max(axis=-2)], axis=-1)

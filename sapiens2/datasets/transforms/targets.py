@@ -27,12 +27,9 @@ class GenerateHeatmaps(BaseTransform):
 
     def transform(self, results: Results) -> Results:
         """Add the targets to ``results``."""
-        encoded = self.codec.encode(results['input_keypoints'], results['keypoints_visible'])
-        results['heatmaps'] = encoded['heatmaps']
-        weights = np.asarray(encoded['keypoint_weights'], dtype=np.float32).reshape(-1)
+        results.update(self.codec.encode(results['input_keypoints'], results['keypoints_visible']))
         if self.use_joint_weights:
-            weights = weights * np.asarray(results['dataset_meta']['joint_weights'], dtype=np.float32)
-        results['keypoint_weights'] = weights
+            results['keypoint_weights'] *= np.asarray(results['dataset_meta']['joint_weights'], dtype=np.float32)
         return results
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from torch import Tensor
-
-from sapiens2.evaluation.functional import Sums, albedo_scores, albedo_sums
+from sapiens2.evaluation.functional import albedo_scores, albedo_sums
 from sapiens2.evaluation.metrics.dense_metric import MaskedMetric
 from sapiens2.registry import METRICS
 
@@ -16,11 +14,5 @@ class AlbedoMetric(MaskedMetric):
     Keys as in ``albedo_scores``, after ``albedo/``.
     """
 
-    default_prefix = 'albedo'
-    field = 'albedo'
-
-    def sums_of_batch(self, pred: Tensor, target: Tensor, mask: Tensor) -> Sums:
-        return albedo_sums(pred, target, mask)
-
-    def scores(self, sums: Sums) -> dict[str, float]:
-        return albedo_scores(sums)
+    default_prefix = field = 'albedo'
+    sums_of_batch, scores = staticmethod(albedo_sums), staticmethod(albedo_scores)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sapiens2.datasets.coco_json import entry, read_coco
 from sapiens2.datasets.errors import DataError
-from sapiens2.datasets.metainfo import load_metainfo
+from sapiens2.datasets.metainfo import TABLE_OF_COUNT, load_metainfo
 from sapiens2.evaluation.functional import (STATISTICS, coco_scores, coco_statistics, keypoint_annotation, person_index,
                                             person_score)
 from sapiens2.evaluation.metrics.samples import Sample, take
@@ -25,7 +25,6 @@ from sapiens2.utils.suggest import unknown_name
 MODES = ('coco17', 'sapiens308')
 # Mode 'sapiens308': parts with figures of their own -> groups of the table of key points.
 PARTS = {'body': ('body',), 'foot': ('foot',), 'face': ('face',), 'hands': ('left_hand', 'right_hand')}
-_TABLES = {17: 'coco', 308: 'sapiens308'}
 
 
 @METRICS.register_module()
@@ -37,8 +36,7 @@ class CocoPoseMetric(BaseMetric):
     ``gt_instances`` hold, which has neither; with annotated boxes the figures are the same but for rounding.
 
     Mode 'sapiens308': all predicted points with the sigmas of their table, over the points that ``gt_instances`` label,
-    and the same for each of ``PARTS``. The log says which
-    points have ground truth; parts without any have no figures.
+    and the same for each of ``PARTS``. The log says which points have ground truth; parts without any have no figures.
 
     With ground truth from ``gt_instances``, a person without a label among the evaluated points is left out, together
     with what was predicted for it, which is neither right nor wrong.
@@ -92,9 +90,9 @@ class CocoPoseMetric(BaseMetric):
             people, truth = _predicted_people(sample, index), [] if self.truth else _true_people(sample, index)
             self.results.append({'people': people, 'truth': truth, 'img_id': sample['img_id']})
             sizes = {len(person['points']) for person in (*people, *truth)}
-            if len(sizes) > 1 or not sizes <= set(_TABLES):
+            if len(sizes) > 1 or not sizes <= set(TABLE_OF_COUNT):
                 raise ValueError(f'{name}: people have {sorted(sizes)} key points; predicted and '
-                                 f'true points must be one of the sets {list(_TABLES.values())}')
+                                 f'true points must be one of the sets {list(TABLE_OF_COUNT.values())}')
 
     def compute_metrics(self, results: list[dict[str, Any]]) -> dict[str, float]:
         """Figures of the whole set."""
@@ -104,7 +102,7 @@ class CocoPoseMetric(BaseMetric):
                       level=logging.WARNING)
         if not people:
             return coco_scores(np.zeros(len(STATISTICS)))
-        table = load_metainfo(_TABLES[len(people[0]['points'])])
+        table = load_metainfo(TABLE_OF_COUNT[len(people[0]['points'])])
         if self.mode == 'coco17':
             return coco_scores(self._statistics(results, table['coco17_indices']))
         return self._own_scores(results, table)

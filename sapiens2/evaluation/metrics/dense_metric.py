@@ -15,7 +15,7 @@ from sapiens2.structures.names import sample_name
 
 
 class DenseMetric(BaseMetric):
-    """Reduces each sample, on the device where its prediction is, to a few sums, which is all that is kept.
+    """Reduces each sample to a few sums, which is all that is kept, on the device where its prediction is (or the CPU).
 
     One small dictionary a sample, not one in all, so that MMEngine can drop the samples that distributed samplers
     repeat. Ground truth is read from ``eval_fields``, predictions from ``pred_fields``, both at the size of the source
@@ -37,6 +37,8 @@ class DenseMetric(BaseMetric):
         """
         for index, sample in enumerate(data_samples):
             pred = take(sample, index, 'pred_fields', self.field)
+            if pred.device.type == 'mps':
+                pred = pred.cpu()  # sums are float64, which MPS does not have
             target = take(sample, index, 'eval_fields', self.field).to(pred.device)
             if pred.shape != target.shape:
                 raise ValueError(f'{sample_name(sample, index)}: pred_fields.{self.field} has shape '
@@ -65,7 +67,7 @@ class DenseMetric(BaseMetric):
 
 
 class MaskedMetric(DenseMetric):
-    """A metric over the pixels of ``eval_fields.mask`` (1, H, W). A subclass names its ``sums_of_batch``."""
+    """A metric over the pixels of ``eval_fields.mask`` (1, H, W). A subclass names ``sums_of_batch`` and ``scores``."""
 
     def sums(self, pred: Tensor, target: Tensor, sample: Sample, index: int) -> Sums:
         mask = take(sample, index, 'eval_fields', 'mask').to(pred.device).bool()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from torch import Tensor
-
-from sapiens2.evaluation.functional import Sums, normal_scores, normal_sums
+from sapiens2.evaluation.functional import normal_scores, normal_sums
 from sapiens2.evaluation.metrics.dense_metric import MaskedMetric
 from sapiens2.registry import METRICS
 
@@ -16,11 +14,5 @@ class NormalMetric(MaskedMetric):
     Keys as in ``normal_scores``, after ``normal/``.
     """
 
-    default_prefix = 'normal'
-    field = 'normal'
-
-    def sums_of_batch(self, pred: Tensor, target: Tensor, mask: Tensor) -> Sums:
-        return normal_sums(pred, target, mask)
-
-    def scores(self, sums: Sums) -> dict[str, float]:
-        return normal_scores(sums)
+    default_prefix = field = 'normal'
+    sums_of_batch, scores = staticmethod(normal_sums), staticmethod(normal_scores)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from torch import Tensor
-
-from sapiens2.evaluation.functional import Sums, pointmap_scores, pointmap_sums
+from sapiens2.evaluation.functional import pointmap_scores, pointmap_sums
 from sapiens2.evaluation.metrics.dense_metric import MaskedMetric
 from sapiens2.registry import METRICS
 
@@ -16,11 +14,5 @@ class PointmapMetric(MaskedMetric):
     Keys as in ``pointmap_scores``, after ``pointmap/``.
     """
 
-    default_prefix = 'pointmap'
-    field = 'pointmap'
-
-    def sums_of_batch(self, pred: Tensor, target: Tensor, mask: Tensor) -> Sums:
-        return pointmap_sums(pred, target, mask)
-
-    def scores(self, sums: Sums) -> dict[str, float]:
-        return pointmap_scores(sums)
+    default_prefix = field = 'pointmap'
+    sums_of_batch, scores = staticmethod(pointmap_sums), staticmethod(pointmap_scores)

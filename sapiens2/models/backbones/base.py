@@ -40,8 +40,21 @@ def resolve_arch(arch: Union[str, dict], table: dict[str, dict[str, int]], what:
     return 'custom', dict(arch)
 
 
+def resolve_out_indices(out_indices: Union[int, Sequence[int]], num_layers: int, arch_name: str) -> tuple[int, ...]:
+    """``out_indices`` as a tuple of numbers from 0 on; negative ones count from the last block.
+
+    Raises:
+        ValueError: for a block that ``arch_name`` does not have.
+    """
+    indices = (out_indices,) if isinstance(out_indices, int) else tuple(out_indices)
+    for index in indices:
+        if not -num_layers <= index < num_layers:
+            raise ValueError(f'out_indices holds {index}, but {arch_name} has {num_layers} blocks')
+    return tuple(index % num_layers for index in indices)
+
+
 class VisionTransformer(BaseModule):
-    """Base of the backbones. A subclass sets up its modules, then calls ``finish``.
+    """Base of the backbones of this project. A subclass sets up its modules, then calls ``_freeze``.
 
     Args:
         arch_name, arch: as returned by ``resolve_arch``.
@@ -74,11 +87,7 @@ class VisionTransformer(BaseModule):
         if out_type == 'cls_token' and not with_cls_token:
             raise ValueError("out_type='cls_token' needs with_cls_token=True")
         self.out_type = out_type
-        indices = [out_indices] if isinstance(out_indices, int) else list(out_indices)
-        for index in indices:
-            if not -self.num_layers <= index < self.num_layers:
-                raise ValueError(f'out_indices holds {index}, but {arch_name} has {self.num_layers} blocks')
-        self.out_indices = tuple(index % self.num_layers for index in indices)
+        self.out_indices = resolve_out_indices(out_indices, self.num_layers, arch_name)
         if not -1 <= frozen_stages <= self.num_layers:
             raise ValueError(f'frozen_stages must be in -1..{self.num_layers}, got {frozen_stages}')
         self.frozen_stages = frozen_stages

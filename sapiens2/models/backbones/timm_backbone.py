@@ -8,6 +8,7 @@ from typing import Any, Optional, Union
 from mmengine.model import BaseModule
 from torch import Tensor
 
+from sapiens2.models.backbones.base import resolve_out_indices
 from sapiens2.models.layers import check_image_size
 from sapiens2.registry import MODELS
 from sapiens2.utils.suggest import unknown_name
@@ -28,7 +29,8 @@ class TimmBackbone(BaseModule):
 
     Raises:
         ImportError: if timm is not installed.
-        ValueError: for an unknown model name (nearest names offered) or a model without patch tokens.
+        ValueError: for an unknown model name (nearest names offered), a model without patch tokens, or a block that it
+            does not have.
     """
 
     def __init__(self,
@@ -47,15 +49,15 @@ class TimmBackbone(BaseModule):
             raise ValueError(unknown_name(model_name, timm.list_models(), 'timm model'))
         if img_size is not None:
             kwargs['img_size'] = img_size if isinstance(img_size, int) else tuple(img_size)
-        self.model = timm.create_model(model_name, pretrained=pretrained, num_classes=0, dynamic_img_size=True, **kwargs)
+        self.model = timm.create_model(
+            model_name, pretrained=pretrained, num_classes=0, dynamic_img_size=True, **kwargs)
         if not hasattr(self.model, 'blocks') or not hasattr(self.model, 'patch_embed'):
             raise ValueError(f'{model_name} is not a vision transformer: it has no blocks of patch tokens')
         self.arch_name, self.embed_dims, self.num_layers = model_name, self.model.embed_dim, len(self.model.blocks)
         patch = self.model.patch_embed.patch_size
         self.patch_size = patch if isinstance(patch, int) else patch[0]
         self.img_size = tuple(self.model.patch_embed.img_size)
-        indices = [out_indices] if isinstance(out_indices, int) else out_indices
-        self.out_indices = [index % self.num_layers for index in indices]
+        self.out_indices = resolve_out_indices(out_indices, self.num_layers, model_name)
 
     def get_layer_depth(self, param_name: str, prefix: str = '') -> tuple[int, int]:
         """Depth of a parameter and number of depths, see ``VisionTransformer.get_layer_depth``."""
@@ -71,4 +73,4 @@ class TimmBackbone(BaseModule):
         """(B, 3, H, W) -> feature maps (B, C, h, w); timm's final norm acts on all of them."""
         check_image_size(*x.shape[-2:], self.patch_size)
         return tuple(self.model.forward_intermediates(
-            x, indices=self.out_indices, norm=True, output_fmt='NCHW', intermediates_only=True))
+            x, indices=list(self.out_indices), norm=True, output_fmt='NCHW', intermediates_only=True))

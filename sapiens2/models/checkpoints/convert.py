@@ -12,16 +12,16 @@ import torch
 
 from sapiens2.models.checkpoints.describe import Description, describe
 from sapiens2.models.checkpoints.errors import CheckpointError
-from sapiens2.models.checkpoints.load import COMPUTED
+from sapiens2.models.checkpoints.load import COMPUTED, PERIODS
 from sapiens2.models.checkpoints.source import BACKBONE, Origin, open_checkpoint
 from sapiens2.models.checkpoints.stored import StoredTensor
 from sapiens2.models.checkpoints.to_transformers import HEAD, transformers_config
 from sapiens2.models.checkpoints.write import write_safetensors
 from sapiens2.models.layers import RotaryEmbedding2D
 from sapiens2.utils.atomic import atomic_path
+from sapiens2.utils.suggest import unknown_name
 
 FORMATS = ('released', 'transformers')
-PERIODS = 'rope_embed.periods'
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def convert(source: Union[str, Path],
 
 def _target_files(target: Path, to: str) -> tuple[Path, ...]:
     if to not in FORMATS:
-        raise ValueError(f'unknown format {to!r}; known are {", ".join(FORMATS)}')
+        raise ValueError(unknown_name(to, FORMATS, 'format'))
     is_file = target.suffix == '.safetensors'
     if to == 'released':
         if not is_file or target.is_dir():

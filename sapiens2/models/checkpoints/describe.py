@@ -13,12 +13,11 @@ import torch
 from sapiens2.models.backbones.sapiens import ARCHS as SAPIENS_ARCHS
 from sapiens2.models.backbones.sapiens2 import ARCHS as SAPIENS2_ARCHS
 from sapiens2.utils.paths import configs_dir
+from sapiens2.utils.tasks import HEAD_OF_TASK
 
-# Last layer of each task's decoder, and the head it belongs to.
+# Last layer of a decoder, and the task it belongs to.
 LAST_LAYERS = {'conv_pose': 'pose', 'conv_seg': 'seg', 'conv_normal': 'normal', 'conv_albedo': 'albedo',
                'conv_pointmap': 'pointmap', 'conv_matting': 'matting'}
-HEADS = {'pose': 'PoseHeatmapHead', 'seg': 'SegHead', 'normal': 'NormalHead', 'albedo': 'AlbedoHead',
-         'pointmap': 'PointmapHead'}
 
 Shapes = Mapping[str, torch.Size]
 
@@ -56,8 +55,8 @@ class Description:
         if self.use_tokenizer:
             backbone['use_tokenizer'] = True
         model: dict[str, Any] = dict(backbone=backbone)
-        if self.task in HEADS:
-            model['decode_head'] = dict(type=HEADS[self.task])
+        if self.task in HEAD_OF_TASK:
+            model['decode_head'] = dict(type=HEAD_OF_TASK[self.task])
         return model
 
     def leaves(self) -> list[str]:

@@ -7,15 +7,13 @@ import zipfile
 from pathlib import Path
 
 from sapiens2.models.checkpoints.errors import BadCheckpointFile
-from sapiens2.utils.file_kind import describe_content
+from sapiens2.utils.file_kind import JSON_TEXT, UNKNOWN, describe_content
 from sapiens2.utils.suggest import nearest
 
 SAFETENSORS, TORCH, INDEX = 'safetensors', 'torch', 'safetensors index'
 
 WEIGHT_NAMES = ('model.safetensors', 'model.safetensors.index.json')
 PICKLE_PROTOCOLS = (b'\x02', b'\x03', b'\x04', b'\x05')
-# Two answers of ``describe_content``.
-UNKNOWN, JSON_TEXT = describe_content(b'\x80\x01'), describe_content(b'{}')
 DOWNLOAD_AGAIN = 'Download it again.'
 
 

@@ -18,8 +18,10 @@ from sapiens2.models.checkpoints.report import LoadReport
 from sapiens2.models.checkpoints.source import BACKBONE, Origin, open_checkpoint, readings
 from sapiens2.models.checkpoints.stored import StoredTensor
 
-# Buffers that a model computes itself, so that a file may lack them: transformers does not store the periods.
-COMPUTED = ('rope_embed.periods',)
+# The rotary periods, which transformers does not store.
+PERIODS = 'rope_embed.periods'
+# Buffers that a model computes itself, so that a file may lack them.
+COMPUTED = (PERIODS,)
 
 
 def load_checkpoint(model: nn.Module,

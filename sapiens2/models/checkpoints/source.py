@@ -139,4 +139,4 @@ def _transformers_config(folder: Path) -> Optional[dict[str, Any]]:
         config = json.loads(file.read_bytes())
     except ValueError as error:
         raise BadCheckpointFile(file, 'damaged JSON', f'{error}.') from error
-    return config if config.get('model_type') == 'sapiens2' else None
+    return config if isinstance(config, dict) and config.get('model_type') == 'sapiens2' else None

@@ -12,7 +12,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sapiens2.models.layers.cpu_attention import chunked_attention, prefers_chunks
 from sapiens2.models.layers.rope import apply_rotary
 
 
@@ -59,28 +58,28 @@ class SelfAttention(nn.Module):
         self.proj = nn.Linear(dim, dim)
         self.gamma = LayerScale(dim) if layer_scale else nn.Identity()
 
+    def project(self, x: Tensor, rope: Optional[tuple[Tensor, Tensor]] = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries (B, N, heads, D), keys and values (B, N, kv heads, D) of tokens (B, N, C); ``rope`` as in ``forward``."""
+        shape = (*x.shape[:2], -1, self.head_dim)
+        q, k = self.q_norm(self.wq(x).view(shape)), self.k_norm(self.wk(x).view(shape))
+        if rope is not None:
+            q, k = apply_rotary(q, *rope), apply_rotary(k, *rope)
+        return q, k, self.wv(x).view(shape)
+
+    def merge(self, heads: Tensor) -> Tensor:
+        """What the heads found, (B, N, heads, D), to the output (B, N, C)."""
+        return self.gamma(self.proj(heads.flatten(2)))
+
     def forward(self, x: Tensor, rope: Optional[tuple[Tensor, Tensor]] = None) -> Tensor:
         """Attend.
 
         Args:
             x: (B, N, C).
-            rope: cosines and sines, each (P, C / num_heads), of the last P of the N tokens.
+            rope: cosines and sines, each (N, C / num_heads).
 
         Returns:
             (B, N, C).
         """
-        batch, tokens, _ = x.shape
-        q = self.q_norm(self.wq(x).view(batch, tokens, self.num_heads, self.head_dim))
-        k = self.k_norm(self.wk(x).view(batch, tokens, self.num_kv_heads, self.head_dim))
-        v = self.wv(x).view(batch, tokens, self.num_kv_heads, self.head_dim)
-        if rope is not None:
-            q, k = apply_rotary(q, *rope), apply_rotary(k, *rope)
-        out = attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2))
-        return self.gamma(self.proj(out.transpose(1, 2).reshape(batch, tokens, -1)))
-
-
-def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Softmax attention: q (B, heads, N, D), k and v (B, kv heads, N, D) -> (B, heads, N, D)."""
-    if prefers_chunks(q):
-        return chunked_attention(q, k, v)
-    return F.scaled_dot_product_attention(q, k, v, enable_gqa=bool(k.shape[1] != q.shape[1]))
+        q, k, v = (y.transpose(1, 2) for y in self.project(x, rope))
+        grouped = self.num_kv_heads != self.num_heads
+        return self.merge(F.scaled_dot_product_attention(q, k, v, enable_gqa=grouped).transpose(1, 2))

@@ -7,6 +7,7 @@ from typing import Optional
 from torch import Tensor, nn
 
 from sapiens2.models.layers.attention import SelfAttention
+from sapiens2.models.layers.cpu_inference import block_in_chunks, suits_chunks
 from sapiens2.models.layers.drop_path import DropPath
 from sapiens2.models.layers.ffn import SwiGLU
 
@@ -41,5 +42,7 @@ class TransformerBlock(nn.Module):
 
     def forward(self, x: Tensor, rope: Optional[tuple[Tensor, Tensor]] = None) -> Tensor:
         """(B, N, C) -> (B, N, C); ``rope`` as in ``SelfAttention``."""
+        if not self.training and suits_chunks(x):
+            return block_in_chunks(self, x, rope)
         x = x + self.drop_path(self.attn(self.ln1(x), rope))
         return x + self.drop_path(self.ffn(self.ln2(x)))

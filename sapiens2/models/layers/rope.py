@@ -16,10 +16,11 @@ ROPE_DTYPES = {'bf16': torch.bfloat16, 'fp32': torch.float32}
 
 
 class RotaryEmbedding2D(nn.Module):
-    """Sines and cosines of an h x w grid of patches.
+    """Cosines and sines of an h x w grid of patches, and of the tokens before them, which are not rotated.
 
     Args:
         head_dim: channels of one attention head, a multiple of 4.
+        num_prefix_tokens: tokens before the patches.
         base: ratio of the longest to the shortest period.
         dtype: 'bf16' (as released) or 'fp32': the dtype in which periods, angles, sines and cosines are computed.
         shift: in training, both coordinates are shifted by up to this much (uniform, per axis).
@@ -29,6 +30,7 @@ class RotaryEmbedding2D(nn.Module):
 
     def __init__(self,
                  head_dim: int,
+                 num_prefix_tokens: int = 0,
                  base: float = 100.0,
                  dtype: str = 'bf16',
                  shift: Optional[float] = None,
@@ -43,6 +45,7 @@ class RotaryEmbedding2D(nn.Module):
             if factor is not None and factor < 1:
                 raise ValueError(f'rope {name} is a largest factor and must be at least 1, got {factor}')
         self.head_dim, self.base, self.dtype = head_dim, base, ROPE_DTYPES[dtype]
+        self.num_prefix_tokens = num_prefix_tokens
         self.shift, self.jitter, self.rescale = shift, jitter, rescale
         self.register_buffer('periods', self.compute_periods())
 
@@ -75,27 +78,19 @@ class RotaryEmbedding2D(nn.Module):
         return rows * scale[0] + offset[0], columns * scale[1] + offset[1]
 
     def forward(self, height: int, width: int) -> tuple[Tensor, Tensor]:
-        """Return cosines and sines, each (h * w, head_dim): [row angles, column angles] twice over."""
+        """Return cosines and sines, each (prefix + h * w, head_dim): [row angles, column angles] twice over."""
         rows, columns = self._coordinates(height, width)
         angles = torch.cat([
             (2 * math.pi * rows[:, None] / self.periods)[:, None].expand(-1, width, -1),
             (2 * math.pi * columns[:, None] / self.periods)[None].expand(height, -1, -1),
         ], dim=-1).flatten(0, 1).repeat(1, 2)
+        angles = torch.cat((angles.new_zeros(self.num_prefix_tokens, self.head_dim), angles))
         return angles.cos(), angles.sin()
 
 
 def apply_rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotate the last P of N tokens, in the dtype of ``cos``; the dtype of ``x`` is kept.
-
-    Args:
-        x: (B, N, heads, D).
-        cos, sin: (P, D).
-    """
-    patches = len(cos)
+    """Rotate (B, N, heads, D) by the angles (N, D), in the dtype of ``cos``; the dtype of ``x`` is kept."""
     half = x.shape[-1] // 2
-    out = x.to(cos.dtype, copy=True)
-    first, second = out[:, -patches:].split(half, dim=-1)
+    first, second = x.to(cos.dtype).split(half, dim=-1)
     cos, sin = cos[:, None, :half], sin[:, None, :half]
-    rotated = first * cos - second * sin, second * cos + first * sin
-    out[:, -patches:].copy_(torch.cat(rotated, dim=-1))
-    return out.to(x.dtype)
+    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1).to(x.dtype)

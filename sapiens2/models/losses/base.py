@@ -54,8 +54,8 @@ def finite_target(target: Tensor, mask: Tensor, names: Optional[Sequence[str]]) 
     if wrong.any():
         counts = wrong.flatten(1).sum(1)
         index = int(counts.argmax())
-        raise ValueError(f'the target of {sample_label(index, names)} has {int(counts[index])} values that are not finite '
-                         f'inside its mask; mend the file or leave those pixels out of the mask')
+        raise ValueError(f'the target of {sample_label(index, names)} has {int(counts[index])} values that are not '
+                         f'finite inside its mask; mend the file or leave those pixels out of the mask')
     return target.where(finite, 0.0)
 
 

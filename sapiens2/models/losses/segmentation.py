@@ -86,7 +86,7 @@ class CrossEntropyLoss(SegLoss):
 
 @MODELS.register_module()
 class DiceLoss(SegLoss):
-    """One minus the Dice coefficient with squared sizes (Milletari et al., V-Net, arXiv 1606.04797), for each image (B,).
+    """One minus the Dice coefficient with squared sizes of each image (B,) (Milletari et al., V-Net, arXiv 1606.04797).
 
     Args:
         include_background: whether class 0 counts.

@@ -39,6 +39,8 @@ def test_timm_backbone_gives_feature_maps():
     assert [tuple(m.shape) for m in maps] == [(1, 192, 4, 3)] * 2
     assert model(torch.randn(1, 3, 96, 80))[0].shape == (1, 192, 6, 5)
     assert model.get_layer_depth('backbone.model.blocks.3.norm1.weight', 'backbone.') == (4, 14)
+    with pytest.raises(ValueError, match='out_indices holds 12, but vit_tiny_patch16_224 has 12 blocks'):
+        TimmBackbone('vit_tiny_patch16_224', out_indices=12)
     with pytest.raises(ValueError, match='vit_tiny_patch16_224'):
         TimmBackbone('vit_tiny_patch16_22')
     with pytest.raises(ValueError, match='resnet18'):

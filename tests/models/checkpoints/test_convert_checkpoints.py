@@ -124,7 +124,7 @@ def test_nothing_is_left_of_a_conversion_that_fails(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(('target', 'to', 'message'), [
     ('out', 'released', 'must end in .safetensors'),
     ('out.safetensors', 'transformers', 'must be a folder'),
-    ('out', 'onnx', "unknown format 'onnx'"),
+    ('out', 'onnx', "unknown format: 'onnx'. Known: released, transformers"),
 ])
 def test_targets_that_do_not_fit_the_format(tmp_path: Path, target: str, to: str, message: str) -> None:
     checkpoint(tmp_path / 'epoch_1.pth')

@@ -155,6 +155,14 @@ def test_periods_that_the_file_lacks_are_those_of_the_model(tmp_path: Path) -> N
     assert torch.equal(model.rope_embed.periods, periods)
 
 
+def test_a_foreign_config_beside_the_weights_does_no_harm(tmp_path: Path) -> None:
+    save_file(random_backbone().state_dict(), tmp_path / 'weights.safetensors')
+    for content in ('[1]', '{"model_type": "bert"}'):
+        (tmp_path / 'config.json').write_text(content)
+        report = load_checkpoint(MODELS.build(NANO), tmp_path / 'weights.safetensors')
+        assert report.matches and report.origin.config is None
+
+
 def test_parameters_stay_the_same_objects(tmp_path: Path) -> None:
     save_file(random_backbone().state_dict(), tmp_path / 'weights.safetensors')
     model = MODELS.build(NANO)

@@ -6,39 +6,60 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from sapiens2.models.layers import DropPath, RotaryEmbedding2D, SelfAttention, SwiGLU, apply_rotary
-from sapiens2.models.layers.cpu_attention import CHUNK, chunked_attention
+from sapiens2.models.layers import DropPath, RotaryEmbedding2D, TransformerBlock, apply_rotary, cpu_inference
+from sapiens2.models.layers.cpu_inference import suits_chunks
 
 
 @pytest.mark.parametrize('kv_heads', [4, 2])
-@pytest.mark.parametrize('tokens', [7, CHUNK + 5])
-def test_chunked_attention_equals_the_fused_one(kv_heads, tokens):
+@pytest.mark.parametrize('dtype', [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize('threads', [1, 3])
+def test_block_in_chunks_equals_the_whole(kv_heads, dtype, threads):
     torch.manual_seed(0)
-    q = torch.randn(2, 4, tokens, 16)
-    k, v = torch.randn(2, 2, kv_heads, tokens, 16)
-    with torch.no_grad():
-        expected = F.scaled_dot_product_attention(q, k, v, enable_gqa=kv_heads != 4)
-        torch.testing.assert_close(chunked_attention(q, k, v), expected)
-        half = chunked_attention(*(x.bfloat16() for x in (q, k, v))).float()
-    fused = F.scaled_dot_product_attention(*(x.bfloat16() for x in (q, k, v)), enable_gqa=kv_heads != 4).float()
-    assert (half - expected).norm() < 1.6 * (fused - expected).norm()  # scores are rounded to bf16
+    block = TransformerBlock(64, 4, 96, num_kv_heads=kv_heads).to(dtype).eval()
+    rope = tuple(RotaryEmbedding2D(16, num_prefix_tokens=2)(30, 35))
+    x = torch.randn(2, 2 + 30 * 35, 64, dtype=dtype)
+    whole = block(x, rope)  # with gradient
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with torch.no_grad():
+            assert suits_chunks(x) and not suits_chunks(x[:, :100])
+            chunked = block(x, rope)
+        with torch.inference_mode():
+            torch.testing.assert_close(block(x, rope), chunked)
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    tolerance = dict(rtol=0.02, atol=0.02) if dtype == torch.bfloat16 else {}
+    torch.testing.assert_close(chunked, whole.detach(), **tolerance)
 
 
-def test_attention_without_gradient_equals_attention_with():
+def test_attention_of_rounded_scores_is_near_the_fused_one(monkeypatch):
     torch.manual_seed(0)
-    layer = SelfAttention(32, 4, num_kv_heads=2).bfloat16()
-    x = torch.randn(1, CHUNK + 100, 32).bfloat16()
-    with torch.no_grad():
-        plain = layer(x)
-    torch.testing.assert_close(plain, layer(x), rtol=0.05, atol=1e-6)
+    q, k, v = torch.randn(3, 700, 16)
+    exact = F.scaled_dot_product_attention(q[None, None], k[None, None], v[None, None])[0, 0]
+    errors = {}
+    for slow in (True, False):
+        monkeypatch.setattr(cpu_inference, 'fused_attention_is_slow', lambda slow=slow: slow)
+        out = torch.empty(700, 16, dtype=torch.bfloat16)
+        cpu_inference.attend_head(q.bfloat16(), k.bfloat16(), v.bfloat16(), out)
+        errors[slow] = (out.float() - exact).norm()
+    assert errors[True] < 1.6 * errors[False] and errors[True] < 0.01 * exact.norm()
 
 
-def test_feed_forward_in_chunks_equals_the_whole():
-    torch.manual_seed(0)
-    layer, x = SwiGLU(8, 16), torch.randn(2, 1100, 8)
-    with torch.no_grad():
-        plain = layer(x)
-    torch.testing.assert_close(plain, layer(x))
+def test_chunks_cover_all_tokens_once():
+    for tokens in (1, 511, 513, 3081):
+        parts = cpu_inference.chunks(tokens)
+        assert [i for part in parts for i in range(part.start, part.stop)] == list(range(tokens))
+        assert max(part.stop - part.start for part in parts) <= cpu_inference.CHUNK
+
+
+def test_an_error_in_a_worker_reaches_the_caller():
+    def fail(value: int) -> None:
+        raise ZeroDivisionError(value)
+
+    with torch.no_grad(), pytest.raises(ZeroDivisionError, match='7'):
+        cpu_inference.in_parallel(fail, [(7,)])
 
 
 def test_rotary_scores_depend_on_the_offset_alone():
@@ -53,7 +74,7 @@ def test_rotary_scores_depend_on_the_offset_alone():
 
 
 def test_rotary_leaves_prefix_tokens():
-    rope = RotaryEmbedding2D(8, dtype='fp32').eval()
+    rope = RotaryEmbedding2D(8, num_prefix_tokens=3, dtype='fp32').eval()
     x = torch.randn(1, 3 + 4, 2, 8)
     out = apply_rotary(x, *rope(2, 2))
     torch.testing.assert_close(out[:, :3], x[:, :3])

@@ -1,0 +1,129 @@
+"""A transformer block on a CPU: chunks of tokens and single heads, each on one core, with its values in the cache.
+
+PyTorch runs one operation after the other on all cores, each over all tokens: values go to memory and back, and the cores
+wait for each other dozens of times a block. Here a core takes a chunk of tokens through all operations before the attention,
+a head through the attention, and a chunk through all that follow. The operations are the same; ``benchmarks/README.md`` has
+the times.
+
+On x86 processors with bf16 vector products but no tile products (AMX), PyTorch's fused attention multiplies tiles that are
+too small to keep the vector units busy. There two larger matrix products take its place; their scores are rounded to bf16,
+which the fused kernel keeps in float32.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Optional
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from sapiens2.models.layers.block import TransformerBlock
+
+CHUNK = 512  # tokens, at most
+MIN_TOKENS = 512  # with fewer there is nothing to gain
+
+
+def suits_chunks(x: Tensor) -> bool:
+    """Whether tokens (B, N, C) are many, on the CPU, and neither gradient, autocast nor a tracer needs to see them whole."""
+    return (x.device.type == 'cpu' and x.shape[1] >= MIN_TOKENS and not torch.is_grad_enabled()
+            and not torch.is_autocast_enabled('cpu') and not torch.compiler.is_compiling()
+            and not torch.jit.is_tracing())
+
+
+def block_in_chunks(block: TransformerBlock, x: Tensor, rope: Optional[tuple[Tensor, Tensor]]) -> Tensor:
+    """What ``block`` gives in evaluation mode for tokens (B, N, C) and rotary tables (N, D)."""
+    attn = block.attn
+    parts = [(image, part) for image in range(len(x)) for part in chunks(x.shape[1])]
+    q = x.new_empty(*x.shape[:2], attn.num_heads, attn.head_dim)
+    k, v = x.new_empty(2, *x.shape[:2], attn.num_kv_heads, attn.head_dim)
+    attended, out = torch.empty_like(q), torch.empty_like(x)
+
+    def before(image: int, part: slice) -> None:
+        tables = None if rope is None else (rope[0][part], rope[1][part])
+        projected = attn.project(block.ln1(x[image:image + 1, part]), tables)
+        for whole, piece in zip((q, k, v), projected):
+            whole[image:image + 1, part] = piece
+
+    def attend(image: int, head: int) -> None:
+        group = head * attn.num_kv_heads // attn.num_heads
+        attend_head(q[image, :, head], k[image, :, group], v[image, :, group], attended[image, :, head])
+
+    def after(image: int, part: slice) -> None:
+        y = x[image:image + 1, part] + attn.merge(attended[image:image + 1, part])
+        out[image:image + 1, part] = y + block.ffn(block.ln2(y))
+
+    in_parallel(before, parts)
+    in_parallel(attend, [(image, head) for image in range(len(x)) for head in range(attn.num_heads)])
+    in_parallel(after, parts)
+    return out
+
+
+def attend_head(q: Tensor, k: Tensor, v: Tensor, out: Tensor) -> None:
+    """Softmax attention of one head, q, k and v (N, D), written to ``out`` (N, D)."""
+    if q.dtype != torch.bfloat16 or not fused_attention_is_slow():
+        out.copy_(F.scaled_dot_product_attention(q[None, None], k[None, None], v[None, None])[0, 0])
+        return
+    q, k = q * q.shape[-1]**-0.5, k.t()
+    buffer = q.new_empty(CHUNK, len(v))
+    for part in chunks(len(q)):
+        scores = buffer[:part.stop - part.start]
+        torch.mm(q[part], k, out=scores)
+        torch.softmax(scores, dim=-1, out=scores)
+        torch.mm(scores, v, out=out[part])
+
+
+@functools.lru_cache(maxsize=1)
+def fused_attention_is_slow() -> bool:
+    """Whether this processor has bf16 vector products but no bf16 tile products."""
+    return torch.cpu._is_avx512_bf16_supported() and not torch.cpu._is_amx_tile_supported()
+
+
+def chunks(tokens: int) -> list[slice]:
+    """Equal parts of at most ``CHUNK`` tokens, as many for each core."""
+    threads = torch.get_num_threads()
+    count = -(-tokens // CHUNK)
+    count = -(-count // threads) * threads
+    edges = [tokens * index // count for index in range(count + 1)]
+    return [slice(start, stop) for start, stop in zip(edges, edges[1:]) if stop > start]
+
+
+def in_parallel(task: Callable[..., None], arguments: Sequence[tuple[Any, ...]]) -> None:
+    """Call ``task`` with each of ``arguments``, on as many cores as torch has threads; one core for each call."""
+    threads = torch.get_num_threads()
+    if threads == 1:
+        for values in arguments:
+            task(*values)
+        return
+    mode = torch.inference_mode if torch.is_inference_mode_enabled() else torch.no_grad
+
+    def call(values: tuple[Any, ...]) -> None:
+        with mode():  # a setting of each thread
+            task(*values)
+
+    for _ in _workers(os.getpid(), threads).map(call, arguments):
+        pass
+
+
+@functools.lru_cache(maxsize=1)
+def _workers(process: int, threads: int) -> ThreadPoolExecutor:
+    """Threads of this process whose torch operations use one core each."""
+    started = threading.Barrier(threads + 1)
+
+    def start() -> None:
+        torch.get_num_threads()  # a thread takes over the number of the process at its first use, so use it first
+        torch.set_num_threads(1)
+        started.wait()
+
+    pool = ThreadPoolExecutor(threads, 'sapiens2', start)
+    for _ in range(threads):
+        pool.submit(int)
+    started.wait()
+    torch.set_num_threads(threads)  # setting it in any thread has changed what later threads start with
+    return pool
