@@ -85,6 +85,14 @@ def test_maps_have_the_size_of_the_image_and_become_files(task, shape, tmp_path)
     assert read_image(tmp_path / names[2]).shape[0] >= shape[0]
 
 
+def test_the_picture_of_a_result_without_files(seg, pose):
+    for inferencer, options in ((seg, {}), (pose, dict(whole_image=True))):
+        image = photo()
+        result, = inferencer(image, **options)
+        drawn = inferencer.draw(image, result)
+        assert result['files'] == [] and drawn.dtype == np.uint8 and drawn.shape[0] >= image.shape[0]
+
+
 def test_depth_image_is_millimetres():
     depth = np.array([[1.2345, 0.0, -1.0, 70.0, np.nan, 0.0001]])
     assert depth_to_millimetres(depth).tolist() == [[1234, 0, 0, 65535, 0, 1]]

@@ -90,7 +90,8 @@ class Sapiens2(VisionTransformer):
         self.cls_token = nn.Parameter(torch.zeros(1, 1, dim))
         self.storage_tokens = nn.Parameter(torch.zeros(1, num_storage_tokens, dim))
         self.rope_embed = RotaryEmbedding2D(
-            dim // heads, self.num_prefix_tokens, dtype=rope_dtype, shift=rope_shift, jitter=rope_jitter, rescale=rope_rescale)
+            dim // heads, self.num_prefix_tokens, dtype=rope_dtype, shift=rope_shift, jitter=rope_jitter,
+            rescale=rope_rescale)
         self.blocks = nn.ModuleList(
             TransformerBlock(
                 dim, heads, hidden,

@@ -49,10 +49,12 @@ class TimmBackbone(BaseModule):
             raise ValueError(unknown_name(model_name, timm.list_models(), 'timm model'))
         if img_size is not None:
             kwargs['img_size'] = img_size if isinstance(img_size, int) else tuple(img_size)
-        self.model = timm.create_model(
-            model_name, pretrained=pretrained, num_classes=0, dynamic_img_size=True, **kwargs)
-        if not hasattr(self.model, 'blocks') or not hasattr(self.model, 'patch_embed'):
-            raise ValueError(f'{model_name} is not a vision transformer: it has no blocks of patch tokens')
+        try:
+            self.model = timm.create_model(
+                model_name, pretrained=pretrained, num_classes=0, dynamic_img_size=True, **kwargs)
+        except TypeError as error:  # convolutional and windowed models take no such argument
+            raise ValueError(f'{model_name} cannot be used: it is no vision transformer of timm that takes images of '
+                             f'any size, or an argument is wrong ({error})') from error
         self.arch_name, self.embed_dims, self.num_layers = model_name, self.model.embed_dim, len(self.model.blocks)
         patch = self.model.patch_embed.patch_size
         self.patch_size = patch if isinstance(patch, int) else patch[0]

@@ -45,6 +45,8 @@ def identify(path: Path) -> str:
     Raises:
         BadCheckpointFile: if it is anything else; the message says what it is and what to do.
     """
+    if not path.is_file():
+        raise BadCheckpointFile(path, 'a pipe, a socket or a device', 'Name the file of weights.')
     size = path.stat().st_size
     with path.open('rb') as file:
         head = file.read(1024)
@@ -69,9 +71,9 @@ def _check_zip(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-    except zipfile.BadZipFile as error:
+    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile) as error:
         raise BadCheckpointFile(path, 'a truncated zip archive',
-                                f'The directory at its end is missing ({error}). {DOWNLOAD_AGAIN}') from error
+                                f'The directory at its end cannot be read ({error}). {DOWNLOAD_AGAIN}') from error
     inside = {name.split('/', 1)[-1] for name in names}
     if 'constants.pkl' in inside or any(name.startswith('code/') for name in inside):
         raise BadCheckpointFile(
@@ -109,9 +111,14 @@ def read_header(path: Path, head: bytes, size: int) -> tuple[dict[str, dict], in
         raw = file.read(length)
     try:
         header = json.loads(raw)
-        end = max((entry['data_offsets'][1] for name, entry in header.items() if name != '__metadata__'), default=0)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, RecursionError) as error:
         raise BadCheckpointFile(path, 'a damaged safetensors file', f'Its header cannot be read ({error}).') from error
+    entries = {name: entry for name, entry in header.items() if name != '__metadata__'} \
+        if isinstance(header, dict) else {'header': header}
+    for name, entry in entries.items():
+        if not _is_entry(entry):
+            raise BadCheckpointFile(path, 'a damaged safetensors file', f'Its header says of {name!r}: {entry!r:.80}.')
+    end = max((entry['data_offsets'][1] for entry in entries.values()), default=0)
     data = 8 + length
     if data + end > size:
         raise BadCheckpointFile(path, 'a truncated safetensors file',
@@ -122,11 +129,24 @@ def read_header(path: Path, head: bytes, size: int) -> tuple[dict[str, dict], in
     return header, data
 
 
+def _is_entry(entry: object) -> bool:
+    """Whether ``entry`` describes a tensor: its dtype, shape, and where its bytes begin and end."""
+    if not isinstance(entry, dict) or not isinstance(entry.get('dtype'), str):
+        return False
+    shape, offsets = entry.get('shape'), entry.get('data_offsets')
+    return (all(isinstance(numbers, list) and all(type(number) is int and number >= 0 for number in numbers)
+                for numbers in (shape, offsets)) and len(offsets) == 2 and offsets[0] <= offsets[1])
+
+
 def _check_json(path: Path) -> None:
     """Raise unless a JSON document is the index of a checkpoint in several safetensors files."""
     try:
         content = json.loads(path.read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadCheckpointFile(path, 'damaged JSON', f'{error}.') from error
     if not isinstance(content, dict) or 'weight_map' not in content:
         raise BadCheckpointFile(path, JSON_TEXT, 'Name the file of weights, not its description.')
+    parts = content['weight_map']
+    if not isinstance(parts, dict) or not parts or not all(isinstance(part, str) for part in parts.values()):
+        raise BadCheckpointFile(path, 'a damaged safetensors index',
+                                f"Its 'weight_map' must map names to names of files. {DOWNLOAD_AGAIN}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
 import pickletools
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Union
 
@@ -62,7 +62,7 @@ def load_pickle(path: Path, mmap: bool = True) -> Any:
             return torch.load(path, map_location='cpu', weights_only=True, mmap=mmap and zipfile.is_zipfile(path))
     except ForbiddenLookup as error:
         raise _refusal(path, str(error)) from error
-    except (pickle.UnpicklingError, EOFError, RuntimeError, IndexError, KeyError, UnicodeDecodeError) as error:
+    except Exception as error:  # a damaged pickle can make torch, zipfile and pickle raise anything
         foreign = sorted(set(_foreign_globals(path)))
         if foreign:
             raise _refusal(path, ', '.join(foreign)) from error
@@ -80,15 +80,26 @@ def _foreign_globals(path: Path) -> Iterator[str]:
     """Names that the pickles in ``path`` would import besides torch's and the allowed ones. Runs none of them."""
     allowed = {entry[1] if isinstance(entry, tuple) else f'{entry.__module__}.{entry.__qualname__}'
                for entry in allowed_globals()}
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            record = next(name for name in archive.namelist() if name.split('/', 1)[-1] == 'data.pkl')
-            with archive.open(record) as file:
-                names = list(_globals(file))
-    else:
-        with path.open('rb') as file:
-            names = list(_globals(file))
+    names: list[str] = []
+    try:
+        with _open_pickle(path) as file:
+            names.extend(_globals(file))
+    except Exception:  # as in ``load_pickle``; what was found before counts
+        pass
     return (name for name in names if name not in allowed and not name.startswith(PLAIN))
+
+
+@contextmanager
+def _open_pickle(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of the pickle itself."""
+    if not zipfile.is_zipfile(path):
+        with path.open('rb') as file:
+            yield file
+        return
+    with zipfile.ZipFile(path) as archive:
+        record = next(name for name in archive.namelist() if name.split('/', 1)[-1] == 'data.pkl')
+        with archive.open(record) as file:
+            yield file
 
 
 def _globals(file: IO[bytes]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -111,7 +112,7 @@ def _map_tensor(path: Path, name: str, entry: dict, buffer: mmap.mmap, start: in
     dtype, shape = DTYPES[entry['dtype']], tuple(entry['shape'])
     begin, end = (start + offset for offset in entry['data_offsets'])
     count = (end - begin) // dtype.itemsize
-    if count * dtype.itemsize != end - begin or torch.Size(shape).numel() != count:
+    if count * dtype.itemsize != end - begin or math.prod(shape) != count:
         raise BadCheckpointFile(path, 'a damaged safetensors file', f'{name} of shape {shape} has {end - begin} bytes.')
     if count == 0:
         return StoredTensor((torch.empty(shape, dtype=dtype),))

@@ -59,7 +59,7 @@ class SelfAttention(nn.Module):
         self.gamma = LayerScale(dim) if layer_scale else nn.Identity()
 
     def project(self, x: Tensor, rope: Optional[tuple[Tensor, Tensor]] = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries (B, N, heads, D), keys and values (B, N, kv heads, D) of tokens (B, N, C); ``rope`` as in ``forward``."""
+        """Queries (B, N, heads, D), keys and values (B, N, kv heads, D) of (B, N, C); ``rope`` as in ``forward``."""
         shape = (*x.shape[:2], -1, self.head_dim)
         q, k = self.q_norm(self.wq(x).view(shape)), self.k_norm(self.wk(x).view(shape))
         if rope is not None:

@@ -1,13 +1,13 @@
 """A transformer block on a CPU: chunks of tokens and single heads, each on one core, with its values in the cache.
 
-PyTorch runs one operation after the other on all cores, each over all tokens: values go to memory and back, and the cores
-wait for each other dozens of times a block. Here a core takes a chunk of tokens through all operations before the attention,
-a head through the attention, and a chunk through all that follow. The operations are the same; ``benchmarks/README.md`` has
-the times.
+PyTorch runs one operation after the other on all cores, each over all tokens: values go to memory and back, and the
+cores wait for each other dozens of times a block. Here a core takes a chunk of tokens through all operations before the
+attention, a head through the attention, and a chunk through all that follow. The operations are the same;
+``benchmarks/README.md`` has the times.
 
-On x86 processors with bf16 vector products but no tile products (AMX), PyTorch's fused attention multiplies tiles that are
-too small to keep the vector units busy. There two larger matrix products take its place; their scores are rounded to bf16,
-which the fused kernel keeps in float32.
+On x86 processors with bf16 vector products but no tile products (AMX), PyTorch's fused attention multiplies tiles that
+are too small to keep the vector units busy. There two larger matrix products take its place; their scores are rounded
+to bf16, which the fused kernel keeps in float32.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
 CHUNK = 512  # tokens, at most
 MIN_TOKENS = 512  # with fewer there is nothing to gain
+START_SECONDS = 60  # that a thread has to start, before it counts as an error
 
 
 def suits_chunks(x: Tensor) -> bool:
-    """Whether tokens (B, N, C) are many, on the CPU, and neither gradient, autocast nor a tracer needs to see them whole."""
+    """Whether tokens (B, N, C) are many, on the CPU, and no gradient, autocast or tracer needs to see them whole."""
     return (x.device.type == 'cpu' and x.shape[1] >= MIN_TOKENS and not torch.is_grad_enabled()
             and not torch.is_autocast_enabled('cpu') and not torch.compiler.is_compiling()
             and not torch.jit.is_tracing())
@@ -79,7 +80,7 @@ def attend_head(q: Tensor, k: Tensor, v: Tensor, out: Tensor) -> None:
         torch.mm(scores, v, out=out[part])
 
 
-@functools.lru_cache(maxsize=1)
+@functools.cache
 def fused_attention_is_slow() -> bool:
     """Whether this processor has bf16 vector products but no bf16 tile products."""
     return torch.cpu._is_avx512_bf16_supported() and not torch.cpu._is_amx_tile_supported()
@@ -119,11 +120,11 @@ def _workers(process: int, threads: int) -> ThreadPoolExecutor:
     def start() -> None:
         torch.get_num_threads()  # a thread takes over the number of the process at its first use, so use it first
         torch.set_num_threads(1)
-        started.wait()
+        started.wait(START_SECONDS)
 
     pool = ThreadPoolExecutor(threads, 'sapiens2', start)
     for _ in range(threads):
         pool.submit(int)
-    started.wait()
+    started.wait(START_SECONDS)
     torch.set_num_threads(threads)  # setting it in any thread has changed what later threads start with
     return pool
