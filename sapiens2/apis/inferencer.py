@@ -44,6 +44,7 @@ class _Job:
     people: Optional[PersonBoxes] = None
     crops: int = 0
     samples: list[DataSample] = field(default_factory=list)
+    is_finite: bool = True
 
     @property
     def is_done(self) -> bool:
@@ -237,16 +238,26 @@ class Sapiens2Inferencer:
                 return
 
     def _run(self, batch: Sequence[tuple[_Job, dict[str, Any]]]) -> None:
-        """Pass one batch through the network."""
-        with torch.inference_mode():
+        """Pass one batch through the network.
+
+        What the decoder gives is checked here, because classes and peaks made of NaN look like any other.
+        """
+        finite = torch.ones(len(batch), dtype=torch.bool)
+
+        def check(head: nn.Module, inputs: Any, output: Any) -> None:
+            for values in output if isinstance(output, tuple) else (output,):
+                finite.logical_and_(values.isfinite().flatten(1).all(1).cpu())
+
+        with torch.inference_mode(), self.model.decode_head.register_forward_hook(check):
             samples = self.model.test_step(pseudo_collate([unit for _, unit in batch]))
-        for (job, _), sample in zip(batch, samples):
+        for (job, _), sample, is_finite in zip(batch, samples, finite.tolist()):
             job.samples.append(sample.cpu())
+            job.is_finite &= is_finite
 
     def _fill(self, job: _Job) -> None:
         """Turn the samples of one image into its result."""
         values = self._people_values(job) if self.task == 'pose' else self._map_values(job)
-        if all(np.isfinite(value).all() for value in values.values() if value.dtype.kind == 'f'):
+        if job.is_finite and all(np.isfinite(value).all() for value in values.values() if value.dtype.kind == 'f'):
             job.result.update(values)
         else:
             job.result['error'] = (f'{job.source.name}: the network gave values that are not finite numbers. Check the '

@@ -20,6 +20,10 @@ from typing import Any, Optional, Union
 import numpy as np
 
 
+# No score or size of an image is larger.
+_LARGEST = 1e9
+
+
 @dataclass
 class PersonBoxes:
     """The people of one image.
@@ -50,14 +54,16 @@ def box_fault(box: np.ndarray, height: int, width: int) -> Optional[str]:
         return 'is empty'
     if box[2] <= 0 or box[3] <= 0 or box[0] >= width or box[1] >= height:
         return f'lies outside the image of {width} x {height} pixels'
-    return None
+    # As the network's input is cut out.
+    seen = np.clip(box, 0, (width, height, width, height)).astype(np.float32)
+    return 'is too narrow' if (seen[2:] <= seen[:2]).any() else None
 
 
 def _numbers(value: Any) -> list[float]:
     """The four numbers of a ``bbox`` entry, or four NaN, which the check of boxes reports later."""
     try:
         numbers = [float(number) for number in value]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = []
     return numbers if len(numbers) == 4 else [float('nan')] * 4
 
@@ -97,14 +103,31 @@ class BoxTable:
         return self.by_id[matches[0][1]] if matches else None
 
 
-def _person_category_ids(categories: Optional[Sequence[Mapping[str, Any]]]) -> set[Any]:
+def _objects(value: Any, what: str) -> Sequence[Mapping[str, Any]]:
+    """``value``, if it is a list of JSON objects; otherwise a ValueError that says ``what`` is not."""
+    if not isinstance(value, list):
+        raise ValueError(f'{what} must be a list of objects, this is {value!r:.40}')
+    for number, entry in enumerate(value):
+        if not isinstance(entry, Mapping):
+            raise ValueError(f'{what} {number} must be an object, this is {entry!r:.40}')
+    return value
+
+
+def _number(value: Any, what: str) -> float:
+    """``value``, if it is a finite number; otherwise a ValueError that says ``what`` is not."""
+    if not isinstance(value, (int, float)) or not abs(value) < _LARGEST:  # NaN included
+        raise ValueError(f'{what} must be a number, this is {value!r:.40}')
+    return float(value)
+
+
+def _person_category_ids(categories: Sequence[Mapping[str, Any]]) -> list[Any]:
     """Ids of the categories called person; 1, COCO's own, where the file names none."""
-    return {entry.get('id') for entry in categories or () if str(entry.get('name')).lower() == 'person'} or {1}
+    return [entry.get('id') for entry in categories if str(entry.get('name')).lower() == 'person'] or [1]
 
 
-def _is_person(entry: Mapping[str, Any], person_ids: set[Any]) -> bool:
+def _is_person(entry: Mapping[str, Any], person_ids: Sequence[Any]) -> bool:
     """Regions marked as crowds are no person."""
-    return entry.get('category_id', next(iter(person_ids))) in person_ids and not entry.get('iscrowd')
+    return entry.get('category_id', person_ids[0]) in person_ids and not entry.get('iscrowd')
 
 
 def load_boxes(path: str | Path, score_thr: float = 0.0) -> BoxTable:
@@ -118,13 +141,13 @@ def load_boxes(path: str | Path, score_thr: float = 0.0) -> BoxTable:
     """
     try:
         content = json.loads(Path(path).read_text(encoding='utf-8-sig'))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f'{path}: boxes must be a JSON file in COCO format, but this is no JSON: {error}') from error
     if isinstance(content, Mapping) and {'images', 'annotations'} <= content.keys():
-        entries, images = content['annotations'], content['images']
-        person_ids = _person_category_ids(content.get('categories'))
+        entries, images = (_objects(content[name], f'{path}: {name}') for name in ('annotations', 'images'))
+        person_ids = _person_category_ids(_objects(content.get('categories') or [], f'{path}: categories'))
     elif isinstance(content, list) and all(isinstance(entry, Mapping) for entry in content):
-        entries, images, person_ids = content, [], {1}
+        entries, images, person_ids = content, [], [1]
     else:
         raise ValueError(f'{path}: expected COCO annotations (an object with "images" and "annotations") or COCO '
                          'detection results (a list of objects with "image_id", "bbox" and "score")')
@@ -132,14 +155,15 @@ def load_boxes(path: str | Path, score_thr: float = 0.0) -> BoxTable:
     for number, entry in enumerate(entries):
         if 'image_id' not in entry or 'bbox' not in entry:
             raise ValueError(f'{path}: entry {number} lacks "image_id" or "bbox"')
-        image_id, score = str(entry['image_id']), float(entry.get('score', 1.0))
+        score = _number(entry.get('score', 1.0), f'{path}: entry {number}: score')
         if _is_person(entry, person_ids):
-            found[image_id].append((_numbers(entry['bbox']), score))
+            found[str(entry['image_id'])].append((_numbers(entry['bbox']), score))
     for number, image in enumerate(images):
-        if 'id' not in image or 'file_name' not in image:
+        if 'id' not in image or not (isinstance(image.get('file_name'), str) and _parts(image['file_name'])):
             raise ValueError(f'{path}: image {number} lacks "id" or "file_name"')
-    sizes = {str(image['id']): (int(image['height']), int(image['width']))
-             for image in images if 'height' in image and 'width' in image}
+    sizes = {str(image['id']): tuple(round(_number(image[side], f'{path}: image {image["id"]}: {side}'))
+                                     for side in ('height', 'width'))
+             for image in images if image.get('height') is not None and image.get('width') is not None}
     people = {}
     for image_id in found.keys() | {str(image['id']) for image in images}:
         kept = [(box, score) for box, score in found[image_id] if score >= score_thr]
@@ -203,9 +227,10 @@ def box_finder(
         raise ValueError(f'{os.fspath(boxes)}: boxes in a file are matched by file name, which images in memory lack; '
                          'give an array of boxes for each image')
     table = load_boxes(boxes, score_thr)
-    if paths and not any(_knows(table, path) for path in paths):
+    # A file without any image and box is what a detector writes that has found nobody.
+    if paths and table.by_id and not any(_knows(table, path) for path in paths):
         known = [name for name in table.by_name or table.by_id][:3]
-        raise ValueError(f'{table.source} knows none of the {len(paths)} images: it has {", ".join(known) or "none"}, '
+        raise ValueError(f'{table.source} knows none of the {len(paths)} images: it has {", ".join(known)}, '
                          f'the inputs are {", ".join(path.name for path in paths[:3])}')
     return BoxFinder(lambda index, path, size: _find_checked(table, path, size), Path(table.source).name)
 

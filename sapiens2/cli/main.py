@@ -32,6 +32,10 @@ def build_parser() -> argparse.ArgumentParser:
 def _message(error: Exception) -> str:
     # str() of a KeyError is the representation of its argument, quotes and escapes included.
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    # A data loader puts the traceback of its worker before the text.
+    marker = f'\n{type(error).__module__}.{type(error).__qualname__}: '
+    if text.startswith('Caught ') and marker in text:
+        text = text.rpartition(marker)[2].rstrip()
     return text or type(error).__name__
 
 

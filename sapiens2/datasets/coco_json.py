@@ -16,6 +16,10 @@ from sapiens2.datasets.json_files import read_json
 from sapiens2.datasets.metainfo import COCO17_NAMES, load_metainfo
 from sapiens2.utils.suggest import unknown_name
 
+# What an entry may be asked to be; a number must be finite, too.
+KINDS: dict[str, tuple[type, ...]] = {
+    'text': (str,), 'number': (int, float), 'number or text': (int, str), 'list': (list,)}
+_LARGEST = 1e15  # of the numbers in an annotation, areas for instance
 KEYPOINT_SETS = ('coco', 'coco_wholebody', 'sapiens308')
 # COCO-WholeBody: list of x, y, v -> number of points and the flag that says whether they are labelled, in the order of
 # its 133 points.
@@ -36,16 +40,33 @@ def read_coco(path: str, lists: Iterable[str] = ('images', 'annotations')) -> di
         raise DataError(f'{path}: an annotation file is an object with images and annotations, this is a '
                         f'{type(content).__name__}; a list of detections goes into bbox_file')
     for name in lists:
-        if not isinstance(content.get(name), list):
-            raise DataError(f'{path}: ' + unknown_name(name, content, 'list') + f' It must hold {name!r}')
+        objects(entry(content, name, path), f'{path}: {name}')
     return content
 
 
-def entry(record: dict[str, Any], key: str, where: str) -> Any:
-    """``record[key]``, or an error that says ``where`` it is missing."""
+def objects(value: Any, what: str) -> list[dict[str, Any]]:
+    """``value``, if it is a list of JSON objects, or an error that says ``what`` is not."""
+    if not isinstance(value, list):
+        raise DataError(f'{what} must be a list of objects, this is {value!r:.40}')
+    for number, item in enumerate(value):
+        if not isinstance(item, dict):
+            raise DataError(f'{what} {number} must be an object, this is {item!r:.40}')
+    return value
+
+
+def entry(record: dict[str, Any], key: str, where: str, kind: Optional[str] = None) -> Any:
+    """``record[key]``, or an error that says ``where`` it is missing or not of ``kind``, one of ``KINDS``."""
     if key not in record:
         raise DataError(f'{where}: ' + unknown_name(key, record, 'field') + f' It must have {key!r}')
-    return record[key]
+    value = record[key]
+    if kind is not None and not (isinstance(value, KINDS[kind]) and (kind != 'number' or abs(value) < _LARGEST)):
+        raise DataError(f'{where}: {key} must be a {kind}, this is {value!r:.40}')
+    return value
+
+
+def _length(value: Any) -> int:
+    """Of a list; 0 of anything else."""
+    return len(value) if isinstance(value, list) else 0
 
 
 class KeypointReader:
@@ -84,10 +105,10 @@ class KeypointReader:
     def _names(self, content: dict[str, Any], keypoint_set: Optional[str]) -> Sequence[str]:
         if keypoint_set is not None:
             return load_metainfo(keypoint_set)['keypoint_names']
-        for category in content.get('categories', []):
+        for category in objects(content.get('categories') or [], f'{self.path}: categories'):
             if category.get('keypoints'):
                 return category['keypoints']
-        if any(len(annotation.get('keypoints', ())) == 3 * len(COCO17_NAMES) for annotation in content['annotations']):
+        if any(_length(annotation.get('keypoints')) == 3 * len(COCO17_NAMES) for annotation in content['annotations']):
             return COCO17_NAMES
         raise DataError(f'{self.path}: its categories do not name the key points; set keypoint_set to one of '
                         + ', '.join(KEYPOINT_SETS))
@@ -100,7 +121,7 @@ class KeypointReader:
         """
         where = f'{self.path}: annotation {annotation.get("id")}'
         parts = [('keypoints', self.source_count, None)]
-        if self.source_count == _WHOLEBODY_COUNT and len(annotation.get('keypoints', ())) != 3 * _WHOLEBODY_COUNT:
+        if self.source_count == _WHOLEBODY_COUNT and _length(annotation.get('keypoints')) != 3 * _WHOLEBODY_COUNT:
             parts = [(field, count, flag) for field, (count, flag) in _WHOLEBODY_PARTS.items()]
         points = np.concatenate([self._part(annotation, *part, where) for part in parts])[self.sources]
         points[points[:, 2] <= 0] = 0
@@ -111,7 +132,7 @@ class KeypointReader:
     def _part(self, annotation: dict[str, Any], field: str, count: int, flag: Optional[str], where: str) -> np.ndarray:
         if flag is not None and not annotation.get(flag, field in annotation):
             return np.zeros((count, 3), dtype=np.float32)
-        values = entry(annotation, field, where)
+        values = entry(annotation, field, where, 'list')
         if len(values) != 3 * count:
             raise DataError(f'{where}: {field} holds {len(values)} numbers; {count} key points of x, y, v make '
                             f'{3 * count}. Check keypoint_set, or the list')
@@ -129,7 +150,7 @@ class KeypointReader:
 
 
 def _is_wholebody(annotations: Sequence[dict[str, Any]]) -> bool:
-    return any('foot_kpts' in annotation or len(annotation.get('keypoints', ())) == 3 * _WHOLEBODY_COUNT
+    return any('foot_kpts' in annotation or _length(annotation.get('keypoints')) == 3 * _WHOLEBODY_COUNT
                for annotation in annotations[:100])
 
 

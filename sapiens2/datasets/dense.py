@@ -81,7 +81,10 @@ class DenseFolderDataset(BaseHumanDataset):
         } for number, image in enumerate(images)]
 
     def _images(self) -> list[ImageFile]:
-        files = list_images([self.data_prefix['img_path']])
+        try:
+            files = list_images([self.data_prefix['img_path']])
+        except FileNotFoundError as error:
+            raise DataError(f"data_prefix['img_path']: {error}") from error
         stems: dict[str, ImageFile] = {}
         for file in files:
             other = stems.setdefault(_stem(file.relative), file)
@@ -90,7 +93,11 @@ class DenseFolderDataset(BaseHumanDataset):
                                 'cannot be told apart; rename one')
         if not self.ann_file:
             return files
-        lines = Path(self.ann_file).read_text(encoding='utf-8-sig').splitlines()
+        try:
+            lines = Path(self.ann_file).read_text(encoding='utf-8-sig').splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f'{self.ann_file}: cannot be read as a list of images, UTF-8 text with one a line: '
+                            f'{error}') from error
         by_name = {file.relative.as_posix(): file for file in files}
         chosen = []
         for line in filter(None, map(str.strip, lines)):

@@ -88,8 +88,8 @@ def read_depth(path: str, unit: float) -> np.ndarray:
     """
     depth = _read_array(path, 'depth') if _is_array(path) else read_raster(path)
     depth = depth[..., 0] if depth.ndim == 3 and depth.shape[2] == 1 else depth
-    if depth.ndim != 2:
-        raise DataError(f'{path}: depth must be (H, W), this is {depth.shape}')
+    if depth.ndim != 2 or depth.dtype.kind not in 'iuf':
+        raise DataError(f'{path}: depth must be (H, W) numbers, this is {depth.dtype} of shape {depth.shape}')
     if depth.dtype == np.uint8:
         raise DataError(f'{path}: 8 bits are too few for depth; save whole millimetres in a 16-bit PNG, or metres '
                         'as npy')

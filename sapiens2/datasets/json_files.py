@@ -17,5 +17,5 @@ def read_json(path: str) -> Any:
     """
     try:
         return json.loads(Path(path).read_text(encoding='utf-8-sig'))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f'{path}: cannot be read as JSON: {error}') from error

@@ -9,7 +9,7 @@ from typing import Any, Optional
 import numpy as np
 
 from sapiens2.datasets.base import BaseHumanDataset
-from sapiens2.datasets.coco_json import KeypointReader, entry, read_box, read_coco
+from sapiens2.datasets.coco_json import KeypointReader, entry, objects, read_box, read_coco
 from sapiens2.datasets.errors import DataError
 from sapiens2.datasets.json_files import read_json
 from sapiens2.datasets.metainfo import load_metainfo
@@ -64,7 +64,8 @@ class CocoPoseDataset(BaseHumanDataset):
         """One entry a person."""
         content = read_coco(self.ann_file)
         self.reader = KeypointReader(content, self.keypoint_set, self.target, self.ann_file)
-        images = {entry(image, 'id', f'{self.ann_file}: an image'): self._image(image) for image in content['images']}
+        images = {entry(image, 'id', f'{self.ann_file}: an image', 'number or text'): self._image(image)
+                  for image in content['images']}
         people = self._people(content['annotations'], images) if self.bbox_file is None else self._detections(images)
         return list(people)
 
@@ -72,14 +73,14 @@ class CocoPoseDataset(BaseHumanDataset):
         where = f'{self.ann_file}: image {image["id"]}'
         return {
             'img_id': image['id'],
-            'img_path': os.path.join(self.data_prefix.get('img_path', ''), entry(image, 'file_name', where)),
-            'height': int(entry(image, 'height', where)),
-            'width': int(entry(image, 'width', where)),
+            'img_path': os.path.join(self.data_prefix.get('img_path', ''), entry(image, 'file_name', where, 'text')),
+            'height': int(entry(image, 'height', where, 'number')),
+            'width': int(entry(image, 'width', where, 'number')),
         }
 
     def _person(self, images: dict[Any, dict[str, Any]], record: dict[str, Any], where: str) -> dict[str, Any]:
         """The part of an entry that annotated and detected people share."""
-        image_id = entry(record, 'image_id', where)
+        image_id = entry(record, 'image_id', where, 'number or text')
         if image_id not in images:
             raise DataError(f'{where}: image_id {image_id!r} is not among the images of {self.ann_file}')
         image = images[image_id]
@@ -97,24 +98,22 @@ class CocoPoseDataset(BaseHumanDataset):
             where = f'{self.ann_file}: annotation {entry(annotation, "id", self.ann_file)}'
             person = self._person(images, annotation, where)
             width, height = person['bboxes'][0, 2:] - person['bboxes'][0, :2]
+            area = entry(annotation, 'area', where, 'number') if 'area' in annotation else width * height
             yield {
                 **person,
                 'sample_id': f'{person["img_path"]} (annotation {annotation["id"]})',
                 'ann_id': np.array([annotation['id']]),
                 'bbox_scores': np.ones(1, dtype=np.float32),
-                'area': np.array([annotation.get('area', width * height)], dtype=np.float32),
+                'area': np.array([area], dtype=np.float32),
                 'points': points,
             }
 
     def _detections(self, images: dict[Any, dict]) -> Iterator[dict[str, Any]]:
         """Detected people."""
-        detections = read_json(self.bbox_file)
-        if not isinstance(detections, list):
-            raise DataError(f'{self.bbox_file}: detections are a list of image_id, bbox and score, this is a '
-                            f'{type(detections).__name__}')
+        detections = objects(read_json(self.bbox_file), f'{self.bbox_file}: detections (image_id, bbox, score)')
         for number, detection in enumerate(detections):
             where = f'{self.bbox_file}: detection {number}'
-            if detection.get('category_id', 1) != 1 or entry(detection, 'score', where) < self.bbox_score_thr:
+            if detection.get('category_id', 1) != 1 or entry(detection, 'score', where, 'number') < self.bbox_score_thr:
                 continue
             person = self._person(images, detection, where)
             yield {
