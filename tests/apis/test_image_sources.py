@@ -80,3 +80,32 @@ def test_other_things_and_mixtures_are_refused():
         image_sources([3])
     with pytest.raises(TypeError, match='ndarray, str'):
         image_sources(['a.png', np.zeros((4, 6, 3), np.uint8)])
+
+
+def test_only_folders_of_tasks_hold_results(tmp_path):
+    photo = _image(tmp_path / 'photos' / 'a.png')
+    result = _image(tmp_path / 'seg' / 'a.png')
+    assert [source.path for source in image_sources(tmp_path / 'photos', out_dir=tmp_path)] == [photo]
+    for named in (result, result.parent):
+        with pytest.raises(ValueError, match='lies among the results in'):
+            image_sources([photo, named], out_dir=tmp_path)
+
+
+def test_links_that_lead_nowhere_or_to_themselves_are_named_when_read(tmp_path):
+    _image(tmp_path / 'in' / 'a.png')
+    (tmp_path / 'in' / 'self.png').symlink_to('self.png')
+    (tmp_path / 'in' / 'lost.png').symlink_to('nowhere.png')
+    sources = image_sources(tmp_path / 'in', out_dir=tmp_path / 'out')
+    assert [source.stem for source in sources] == ['a', 'lost', 'self']
+    for source in sources[1:]:
+        with pytest.raises(ValueError, match='cannot be opened'):
+            source.read()
+
+
+def test_results_need_a_folder_that_can_be_written_to(tmp_path):
+    photo = _image(tmp_path / 'a.png')
+    for out_dir in (photo, photo / 'deep' / 'er'):
+        with pytest.raises(OSError, match='no results can be written to'):
+            image_sources(np.zeros((4, 6, 3), np.uint8), out_dir=out_dir)
+    image_sources(np.zeros((4, 6, 3), np.uint8), out_dir=tmp_path / 'new')
+    assert sorted(path.name for path in tmp_path.iterdir()) == ['a.png']

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -320,3 +322,41 @@ def test_classes_follow_the_config():
     assert dataset_meta('seg', cfg)['classes'] == ['sky', 'sea', 'land']
     result, = Sapiens2Inferencer('seg', cfg, device='cpu', dtype='fp32', img_size=(64, 48))(photo())
     assert result['sem_seg'].max() <= 2
+
+
+def test_an_impossible_name_is_skipped_and_the_rest_is_done(seg, tmp_path):
+    for name in ('a', 'x' * 250, 'z'):
+        write_image(tmp_path / 'in' / f'{name}.png', photo())
+    (tmp_path / 'out' / 'seg' / 'z.npz').mkdir(parents=True)
+    results = seg(tmp_path / 'in', out_dir=tmp_path / 'out')
+    assert [result['error'] is None for result in results] == [True, False, False]
+    assert all('cannot be written' in result['error'] for result in results[1:])
+    assert not list((tmp_path / 'out').rglob('.partial*'))
+
+
+def test_a_full_disk_stops_the_run_and_names_the_file(seg, tmp_path, monkeypatch):
+    def full(self, content):
+        raise OSError(errno.ENOSPC, 'No space left on device')
+
+    monkeypatch.setattr(Path, 'write_bytes', full)
+    with pytest.raises(OSError, match=r'No space left on device: .*000000\.png'):
+        seg(photo(), out_dir=tmp_path / 'out')
+    assert not [path for path in (tmp_path / 'out').rglob('*') if path.is_file()]
+
+
+def test_classes_made_of_nan_are_no_result():
+    broken = make('seg')
+    torch.nn.init.constant_(broken.model.decode_head.conv_seg.bias, float('nan'))
+    good, = make('seg')(photo())
+    bad, = broken(photo())
+    assert good['error'] is None and 'not finite' in bad['error'] and 'sem_seg' not in bad
+
+
+def test_a_name_that_is_no_unicode_is_kept(pose, tmp_path):
+    name = os.fsdecode(b'\xff.png')
+    try:
+        write_image(tmp_path / 'in' / name, photo())
+    except OSError:
+        pytest.skip('this file system takes Unicode names only')
+    result, = pose(tmp_path / 'in', whole_image=True, out_dir=tmp_path / 'out')
+    assert json.loads(Path(result['files'][0]).read_text(encoding='utf-8'))['image']['file'] == result['path']

@@ -140,3 +140,42 @@ def test_finder_with_a_file(tmp_path):
         box_finder(path, False, [Path('c.jpg')])
     with pytest.raises(ValueError, match='in memory'):
         box_finder(path, False, [None])
+
+
+_IMAGE = {'id': 1, 'file_name': 'a.jpg'}
+_BOX = {'image_id': 1, 'bbox': [0, 0, 9, 9]}
+
+
+@pytest.mark.parametrize('content, message', [
+    ({'images': [_IMAGE], 'annotations': None}, 'annotations must be a list'),
+    ({'images': [_IMAGE], 'annotations': [_BOX, 3]}, 'annotations 1 must be an object'),
+    ({'images': [1], 'annotations': []}, 'images 0 must be an object'),
+    ({'images': [_IMAGE], 'annotations': [], 'categories': ['person']}, 'categories 0 must be an object'),
+    ({'images': [{'id': 1, 'file_name': 3}], 'annotations': []}, 'image 0 lacks'),
+    ({'images': [{'id': 1, 'file_name': ''}], 'annotations': []}, 'image 0 lacks'),
+    ({'images': [{**_IMAGE, 'height': 'x', 'width': 3}], 'annotations': []}, 'image 1: height must be a number'),
+    *(([{**_BOX, 'score': score}], 'entry 0: score must be a number') for score in ('x', None, [1], float('nan'))),
+])
+def test_fields_of_the_wrong_kind_are_named(tmp_path, content, message):
+    path = _write(tmp_path / 'boxes.json', content)
+    with pytest.raises(ValueError, match=f'boxes.json: {message}'):
+        load_boxes(path)
+
+
+def test_a_byte_order_mark_and_deep_nesting(tmp_path):
+    path = tmp_path / 'boxes.json'
+    path.write_text(json.dumps([_BOX]), encoding='utf-8-sig')
+    assert load_boxes(path).by_id['1'].boxes.tolist() == [[0, 0, 9, 9]]
+    path.write_text('[' * 100_000)
+    with pytest.raises(ValueError, match='boxes.json: .*no JSON'):
+        load_boxes(path)
+
+
+def test_a_detector_that_found_nobody(tmp_path):
+    finder = box_finder(_write(tmp_path / 'boxes.json', []), False, [Path('a.jpg')])
+    assert finder.find(0, Path('a.jpg'), (40, 30)) is None
+
+
+def test_a_box_that_vanishes_in_rounding_is_no_box():
+    assert box_fault(np.array([10, 10, 10 + 1e-9, 20]), 40, 30) == 'is too narrow'
+    assert box_fault(np.array([-1e308, -1e308, 1e307, 1e307]), 40, 30) is None

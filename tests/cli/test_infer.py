@@ -133,3 +133,10 @@ def test_quickstart_script_is_importable(monkeypatch):
     with pytest.raises(SystemExit) as stop:
         exec(compile(source, 'quickstart.py', 'exec'), {'__name__': '__main__', '__doc__': 'doc'})
     assert stop.value.code == 0
+
+
+def test_names_cannot_write_to_the_terminal(capsys):
+    from sapiens2.cli.infer_report import Report
+    Report().add_problem('bad\x1b[2J\n日本語 [red]\udcff')
+    shown = capsys.readouterr().err
+    assert 'bad\\x1b[2J\\n日本語 [red]\\udcff' in shown and '\x1b[2J' not in shown

@@ -196,3 +196,29 @@ def test_samples_do_not_share_what_transforms_change(tmp_path: Path, serialize: 
     spoiler: Callable[[dict], dict] = spoil
     dataset = build(tmp_path, [annotation()], serialize_data=serialize, pipeline=[spoiler])
     assert dataset[0]['bboxes'].tolist() == dataset[0]['bboxes'].tolist() == [[10, 15, 50, 75]]
+
+
+@pytest.mark.parametrize('changes, message', [
+    ({'keypoints': 5}, 'annotation 7: keypoints must be a list'),
+    ({'area': 'large'}, 'annotation 7: area must be a number'),
+    ({'area': float('nan')}, 'annotation 7: area must be a number'),
+    ({'image_id': [1]}, 'annotation 7: image_id must be a number or text'),
+])
+def test_fields_of_the_wrong_kind_are_named(tmp_path: Path, changes: dict, message: str) -> None:
+    with pytest.raises(DataError, match=f'people.json: {message}'):
+        build(tmp_path, [annotation(**changes)])
+
+
+@pytest.mark.parametrize('changes, message', [
+    ({'annotations': [3]}, 'annotations 0 must be an object'),
+    ({'images': None}, 'images must be a list'),
+    ({'images': [{'id': 1, 'file_name': None, 'width': 3, 'height': 3}]}, 'image 1: file_name must be a text'),
+    ({'images': [{'id': 1, 'file_name': 'a', 'width': 3, 'height': 'x'}]}, 'image 1: height must be a number'),
+    ({'images': [{'id': [1]}]}, 'an image: id must be a number or text'),
+    ({'categories': ['person']}, 'categories 0 must be an object'),
+])
+def test_parts_of_the_wrong_kind_are_named(tmp_path: Path, changes: dict, message: str) -> None:
+    path = Path(write(tmp_path, [annotation()]))
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    with pytest.raises(DataError, match=f'people.json: {message}'):
+        DATASETS.build(dict(type='CocoPoseDataset', ann_file='people.json', data_root=str(tmp_path)))

@@ -264,3 +264,18 @@ def test_masks(root: Path) -> None:
     save(root / 'bools/a.npy', np.eye(HEIGHT, WIDTH) > 0)
     save(root / 'bools/sub/b.c.npy', np.eye(HEIGHT, WIDTH) > 0)
     assert np.array_equal(build(root, steps, prefix=dict(mask='bools'))[0]['mask'], np.eye(HEIGHT, WIDTH))
+
+
+def test_empty_folders_and_lists_that_are_no_text_are_data_errors(root: Path, tmp_path: Path) -> None:
+    (root / 'nothing').mkdir()
+    with pytest.raises(DataError, match=r"data_prefix\['img_path'\].*no picture in this folder"):
+        DenseFolderDataset(data_root=str(root), data_prefix=dict(img_path='nothing'))
+    (root / 'split.txt').write_bytes(b'\xff\xfe\n')
+    with pytest.raises(DataError, match='split.txt: cannot be read as a list'):
+        DenseFolderDataset(data_root=str(root), ann_file='split.txt', data_prefix=dict(img_path='images'))
+
+
+def test_depth_must_be_numbers(tmp_path: Path) -> None:
+    np.save(tmp_path / 'depth.npy', np.zeros((4, 4), complex))
+    with pytest.raises(DataError, match='depth.npy: .*complex'):
+        read_depth(str(tmp_path / 'depth.npy'), 0.001)

@@ -272,3 +272,60 @@ def test_write_says_what_is_wrong(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match='float64'):
         write_image(tmp_path / 'a.png', np.zeros((4, 4, 5)))
     assert not os.listdir(tmp_path)
+
+
+def test_what_may_never_end_or_fill_memory_is_not_read(tmp_path: Path) -> None:
+    if hasattr(os, 'mkfifo'):
+        os.mkfifo(tmp_path / 'pipe.jpg')
+        with pytest.raises(ImageReadError, match='pipe.jpg: is no regular file'):
+            read_image(tmp_path / 'pipe.jpg')
+    with (tmp_path / 'film.jpg').open('wb') as file:
+        file.truncate(image_io.MAX_BYTES + 1)  # a hole: it takes no room on most file systems
+    with pytest.raises(ImageReadError, match='film.jpg: .* bytes are more than the limit'):
+        read_image(tmp_path / 'film.jpg')
+
+
+def test_colours_of_sixteen_bits_and_floats_in_a_tiff(tmp_path: Path) -> None:
+    values = np.arange(6 * 4 * 3, dtype=np.uint16).reshape(6, 4, 3) * 900
+    for name, bgr in (('deep', values), ('float', values.astype(np.float32) / 65535)):
+        cv2.imwrite(str(tmp_path / f'{name}.tif'), bgr)
+        stored = read_raster(tmp_path / f'{name}.tif')
+        assert stored.dtype == bgr.dtype
+        np.testing.assert_array_equal(stored, bgr[..., ::-1])
+    assert abs(read_image(tmp_path / 'deep.tif').astype(int) - values // 257).max() <= 1
+    with pytest.raises(ImageReadError, match='float.tif: .*8 or 16 bits'):
+        read_image(tmp_path / 'float.tif')
+
+
+def test_whole_numbers_of_32_bits_have_no_fixed_white() -> None:
+    content = encoded(Image.fromarray(np.full((4, 4), 200, np.int32)), 'TIFF')
+    assert read_raster(content).max() == 200
+    with pytest.raises(ImageReadError, match='more than 16 bits'):
+        read_image(content)
+
+
+@pytest.mark.parametrize('kind, mode', [('JPEG', 'RGB'), ('JPEG', 'CMYK'), ('WEBP', 'RGB')])
+def test_an_unreadable_exif_block_is_passed_over(kind: str, mode: str) -> None:
+    content = encoded(Image.new(mode, (8, 6)), kind, exif=b'Exif\x00\x00garbage!!!!!!')
+    assert read_image(content).shape == (6, 8, 3)
+
+
+@pytest.mark.filterwarnings('ignore')
+@pytest.mark.parametrize('kind, mode', [
+    ('JPEG', 'RGB'), ('JPEG', 'CMYK'), ('PNG', 'RGBA'), ('PNG', 'P'), ('TIFF', 'RGB'), ('TIFF', 'LAB'), ('TIFF', 'F'),
+    ('GIF', 'P'), ('WEBP', 'RGB'), ('BMP', 'RGB'), ('JPEG2000', 'RGB')])
+def test_damage_anywhere_is_read_or_refused(kind: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image_io, 'MAX_PIXELS', 100_000)  # damaged sizes take time otherwise
+    picture = Image.fromarray(quadrants(12, 16))
+    content = encoded(picture if mode == 'RGB' else picture.convert('L').convert('F') if mode == 'F' else
+                      picture.convert(mode), kind)
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        damaged = bytearray(content)
+        for place in rng.integers(0, min(len(content), int(rng.choice([64, 600, len(content)]))), 3):
+            damaged[place] = rng.integers(0, 256)
+        for read in (read_image, read_raster, read_labels):
+            try:
+                read(bytes(damaged))
+            except ImageReadError:
+                pass

@@ -78,3 +78,16 @@ def test_stems(paths: tuple[str, ...], expected: list[str]) -> None:
     got = stems(*paths)
     assert got == expected
     assert len({stem.casefold() for stem in got}) == len(got)
+
+
+def test_a_file_named_in_two_ways_is_one_file(tmp_path: Path) -> None:
+    make(tmp_path, 'a.png')
+    (tmp_path / 'names.txt').write_bytes(b'a.png\r\n\r\n' + f'../{tmp_path.name}/a.png\n'.encode())
+    assert len(list_images([tmp_path / 'names.txt'])) == 1
+
+
+def test_a_list_may_name_files_in_another_encoding(tmp_path: Path) -> None:
+    (tmp_path / 'names.txt').write_bytes(b'lost\xe9.png\n')
+    missing: list[str] = []
+    assert not list_images([tmp_path / 'names.txt'], missing=missing)
+    assert 'names.txt, line 1: ' in missing[0] and 'no such file' in missing[0]

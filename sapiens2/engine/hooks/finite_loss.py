@@ -34,4 +34,5 @@ class FiniteLossHook(Hook):
         losses = ', '.join(f'{name} = {float(value):g}' for name, value in outputs.items())
         names = ', '.join(str(sample.get('sample_id', '?')) for sample in data_batch['data_samples'])
         raise FloatingPointError(f'the loss of iteration {runner.iter + 1} is not finite ({losses}); its batch holds: '
-                                 f'{names}. Check these samples; if they are right, lower the learning rate or clip_grad.')
+                                 f'{names}. Check these samples; if they are right, lower the learning rate or '
+                                 'clip_grad.')

@@ -1,7 +1,7 @@
 """Layer-wise learning-rate decay (Clark et al., ELECTRA, arXiv 2003.10555; Bao et al., BEiT, arXiv 2106.08254).
 
-The learning rate of a parameter is that of the optimizer times ``layer_decay_rate ** (depths - 1 - depth)``: heads and the
-backbone's final norm train at the full rate, each block below one factor slower, the patch embedding and the tokens
+The learning rate of a parameter is that of the optimizer times ``layer_decay_rate ** (depths - 1 - depth)``: heads and
+the backbone's final norm train at the full rate, each block below one factor slower, the patch embedding and the tokens
 slowest. The backbone itself says how deep a parameter lies (``get_layer_depth``), so no number of layers is configured.
 
 Weight decay acts on weight matrices and convolution kernels only. Biases, norms, layer scales (all one-dimensional) and
@@ -96,8 +96,9 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
             raise ValueError(f'{type(model).__name__} has no parameter that needs a gradient: nothing to train')
         ordered = [groups[key] for key in sorted(groups, reverse=True)]
         rates = [group['lr'] for group in ordered]
-        print_log(f'{sum(len(group["params"]) for group in ordered)} trained tensors in {len(ordered)} groups, learning '
-                  f'rates from {min(rates):.3e} to {max(rates):.3e} before the schedule', logger='current')
+        tensors = sum(len(group['params']) for group in ordered)
+        print_log(f'{tensors} trained tensors in {len(ordered)} groups, learning rates from {min(rates):.3e} to '
+                  f'{max(rates):.3e} before the schedule', logger='current')
         return ordered
 
     def _new_group(self, depth: int, with_decay: bool, custom_key: str, scale: float) -> dict[str, Any]:

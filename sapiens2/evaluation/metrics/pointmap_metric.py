@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from sapiens2.evaluation.functional import pointmap_scores, pointmap_sums
+from typing import Any, Optional
+
+from torch import Tensor
+
+from sapiens2.evaluation.functional import Sums, pointmap_scores, pointmap_sums
 from sapiens2.evaluation.metrics.dense_metric import MaskedMetric
 from sapiens2.registry import METRICS
 
@@ -12,7 +16,21 @@ class PointmapMetric(MaskedMetric):
     """Distances between predicted and true points, and angles between the normals of both point maps.
 
     Keys as in ``pointmap_scores``, after ``pointmap/``.
+
+    Args:
+        missing_deg: angle, degrees, given to pixels whose true point map has no normal, in place of leaving them out.
+        kwargs: of ``DenseMetric``.
     """
 
-    default_prefix = field = 'pointmap'
-    sums_of_batch, scores = staticmethod(pointmap_sums), staticmethod(pointmap_scores)
+    default_prefix = 'pointmap'
+    field = 'pointmap'
+
+    def __init__(self, missing_deg: Optional[float] = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.missing_deg = missing_deg
+
+    def sums_of_batch(self, pred: Tensor, target: Tensor, mask: Tensor) -> Sums:
+        return pointmap_sums(pred, target, mask)
+
+    def scores(self, sums: Sums) -> dict[str, float]:
+        return pointmap_scores(sums, self.missing_deg)

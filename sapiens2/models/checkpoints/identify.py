@@ -46,7 +46,8 @@ def identify(path: Path) -> str:
         BadCheckpointFile: if it is anything else; the message says what it is and what to do.
     """
     if not path.is_file():
-        raise BadCheckpointFile(path, 'a pipe, a socket or a device', 'Name the file of weights.')
+        kind = 'a directory' if path.is_dir() else 'a pipe, a socket or a device'
+        raise BadCheckpointFile(path, kind, 'Name the file of weights.')
     size = path.stat().st_size
     with path.open('rb') as file:
         head = file.read(1024)

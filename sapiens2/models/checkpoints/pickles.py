@@ -14,6 +14,7 @@ import torch
 from mmengine.logging import HistoryBuffer
 
 from sapiens2.models.checkpoints.errors import BadCheckpointFile
+from sapiens2.models.checkpoints.identify import identify
 
 # What torch writes into an archive of plain tensors.
 PLAIN = ('torch.', 'collections.OrderedDict', 'collections.Counter', '_codecs.encode', 'builtins.set',
@@ -66,6 +67,7 @@ def load_pickle(path: Path, mmap: bool = True) -> Any:
         foreign = sorted(set(_foreign_globals(path)))
         if foreign:
             raise _refusal(path, ', '.join(foreign)) from error
+        identify(path)  # says what it is, if it is no pickle at all
         reason = str(error).splitlines()[0] if isinstance(error, RuntimeError) else type(error).__name__
         raise BadCheckpointFile(path, 'a truncated or damaged pickle', f'Reading stopped: {reason}.') from error
 

@@ -88,6 +88,73 @@ def test_pointmap_figures_of_a_shift() -> None:
         'normal_within_30_deg_percent': 100}, abs=1e-2)
 
 
+def plane_of_slope(right: float, down: float, size: tuple[int, int] = (9, 8)) -> Tensor:
+    """(1, 3, H, W) points one centimetre apart, whose depth grows by ``right`` and ``down`` of that a pixel."""
+    rows, columns = torch.meshgrid(*(0.01 * torch.arange(float(side)) for side in size), indexing='ij')
+    return torch.stack((columns, rows, 2 + right * columns + down * rows))[None]
+
+
+def test_normals_of_a_plane() -> None:
+    normals = functional.pointmap_normals(plane_of_slope(0.5, -0.25))
+    expected = torch.tensor([-0.5, 0.25, 1.0]) / math.hypot(0.5, 0.25, 1.0)
+    inner = normals[..., 2:-2, 2:-2]
+    torch.testing.assert_close(inner / inner.norm(dim=1, keepdim=True), expected.view(1, 3, 1, 1).expand_as(inner),
+                               rtol=0, atol=1e-4)
+    ring = torch.ones(9, 8, dtype=torch.bool)
+    ring[1:-1, 1:-1] = False
+    assert torch.equal((normals == 0).all(1)[0], ring)
+
+
+@pytest.mark.parametrize('size', [(1, 1), (2, 7), (3, 3)])
+def test_tiny_point_maps_have_figures(size: tuple[int, int]) -> None:
+    plane = plane_of_slope(0.5, 0.0, size)
+    scores = functional.pointmap_scores(functional.pointmap_sums(plane, plane, all_pixels(plane)), missing_deg=90)
+    assert scores['l2_m'] == 0 and 0 <= scores['normal_mean_deg'] <= 90
+
+
+def test_pixels_without_normal_are_left_out_or_get_an_angle() -> None:
+    target, pred = plane_of_slope(0.0, 0.0), plane_of_slope(1.0, 0.0)
+    sums = functional.pointmap_sums(pred, target, all_pixels(target))
+    assert functional.pointmap_scores(sums)['normal_mean_deg'] == pytest.approx(45, abs=1)
+    inner, whole = 7 * 6, 9 * 8
+    mean = functional.pointmap_scores(sums)['normal_mean_deg']
+    assert functional.pointmap_scores(sums, missing_deg=90)['normal_mean_deg'] == pytest.approx(
+        (inner * mean + (whole - inner) * 90) / whole)
+    assert functional.pointmap_scores(functional.pointmap_sums(target, target, all_pixels(target)))[
+        'normal_rmse_deg'] == 0
+
+
+def test_points_that_are_not_finite_cost_only_the_normals_around() -> None:
+    target, mask = plane_of_slope(0.0, 0.0, (12, 12)), torch.ones(1, 1, 12, 12, dtype=torch.bool)
+    target[0, :, :, :3], mask[..., :3] = math.nan, False
+    sums = functional.pointmap_sums(plane_of_slope(0.0, 0.0, (12, 12)), target, mask)
+    # Lost: two columns beside the hole and the outermost ring.
+    assert sums['normals'] == 10 * 6 and sums['pixels'] == 12 * 9
+    assert functional.pointmap_scores(sums)['normal_mean_deg'] == 0
+
+
+def test_flat_prediction_is_at_a_right_angle() -> None:
+    target = plane_of_slope(0.0, 0.0)
+    sums = functional.pointmap_sums(torch.ones_like(target), target, all_pixels(target))
+    assert functional.pointmap_scores(sums)['normal_mean_deg'] == 90
+
+
+def test_similarity_worked_by_hand() -> None:
+    """Without structure only the means count: (2 a b + c1) / (a^2 + b^2 + c1)."""
+    mask = torch.rand(1, 1, 4, 5, generator=torch.Generator().manual_seed(0)) > 0.5
+    pred, target = (full([value] * 3).where(mask, other) for value, other in ((0.5, 0.9), (0.25, 0.1)))
+    assert functional.structural_similarity(pred, target, mask).item() == pytest.approx(
+        (2 * 0.5 * 0.25 + 1e-4) / (0.5**2 + 0.25**2 + 1e-4), abs=1e-4)
+
+
+def test_similarity_is_not_raised_by_what_lies_outside_the_mask() -> None:
+    pred, target, mask = random_maps()
+    few = mask.clone()
+    few[..., ::2] = False
+    whole, part = (functional.structural_similarity(pred, target, m).mean().item() for m in (mask, few))
+    assert abs(whole) < 0.1 and abs(part) < 0.2
+
+
 def test_albedo_figures_of_a_constant_error() -> None:
     pred, target = full([0.5, 0.5, 0.5]), full([0.4, 0.5, 0.7])
     scores = functional.albedo_scores(functional.albedo_sums(pred, target, all_pixels(pred)))
@@ -128,8 +195,11 @@ def test_values_outside_the_mask_do_not_count(task: str) -> None:
     mask[1] = False
     clean = scores_of(sums_of(pred, target, mask))
     assert all(map(math.isfinite, clean.values()))
-    spoilt = [maps.masked_fill(~mask, value) for maps, value in ((pred, math.inf), (target, math.nan))]
-    assert scores_of(sums_of(*spoilt, mask)) == pytest.approx(clean, rel=1e-9)
+    spoilt = scores_of(sums_of(*(maps.masked_fill(~mask, value) for maps, value in (
+        (pred, math.inf), (target, math.nan))), mask))
+    # The normal of a point map depends on the points around.
+    alone = [key for key in clean if task != 'pointmap' or not key.startswith('normal_')]
+    assert {key: spoilt[key] for key in alone} == pytest.approx({key: clean[key] for key in alone}, rel=1e-9)
 
 
 @pytest.mark.parametrize('task', DENSE)

@@ -10,13 +10,14 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from mmengine.logging import HistoryBuffer
 from safetensors.torch import save_file
 from torch import nn
 
-from sapiens2.models.checkpoints import BadCheckpointFile, load_pickle, load_state
+from sapiens2.models.checkpoints import BadCheckpointFile, CheckpointError, load_pickle, load_state
 from sapiens2.models.checkpoints.identify import DOWNLOAD_AGAIN
 
 STATE = {'blocks.0.attn.wq.weight': torch.arange(600.0).view(20, 30), 'cls_token': torch.ones(1, 1, 30)}
@@ -206,3 +207,59 @@ def test_damaged_inside_of_an_archive(tmp_path: Path) -> None:
         for name in source.namelist():
             target.writestr(name, source.read(name)[:50] if name.endswith('data.pkl') else source.read(name))
     assert refused(path).kind == 'a truncated or damaged pickle'
+
+
+ENTRY = {'dtype': 'F32', 'shape': [1], 'data_offsets': [0, 4]}
+
+
+@pytest.mark.parametrize('header', [
+    [ENTRY], {'a': 3}, {'a': None}, *({'a': {**ENTRY, **changes}} for changes in (
+        {'dtype': None}, {'dtype': ['F32']}, {'shape': None}, {'shape': ['1']}, {'shape': [-1]}, {'shape': [1.0]},
+        {'data_offsets': [4]}, {'data_offsets': [4, 0]}, {'data_offsets': ['0', '4']}, {'data_offsets': [-4, 4]},
+        {'shape': [10**12, 10**12]}))])
+def test_safetensors_headers_of_another_form(tmp_path: Path, header: object) -> None:
+    raw = json.dumps(header).encode()
+    path = tmp_path / 'a.safetensors'
+    path.write_bytes(len(raw).to_bytes(8, 'little') + raw + bytes(4))
+    # A list as header does not start like one.
+    assert refused(path).kind in ('a damaged safetensors file', 'of an unknown kind')
+
+
+@pytest.mark.parametrize('parts', [[], {}, 'a', {'a': 3}, {'a': ['b.safetensors']}])
+def test_indices_of_another_form(tmp_path: Path, parts: object) -> None:
+    path = tmp_path / 'model.safetensors.index.json'
+    path.write_text(json.dumps({'weight_map': parts}))
+    assert refused(path).kind == 'a damaged safetensors index'
+
+
+@pytest.mark.filterwarnings('ignore')
+@pytest.mark.parametrize('zipped', [True, False])
+def test_damage_anywhere_is_read_or_refused(tmp_path: Path, zipped: bool) -> None:
+    path = tmp_path / 'a.pth'
+    torch.save({'state_dict': STATE}, path, _use_new_zipfile_serialization=zipped)
+    content, rng = path.read_bytes(), np.random.default_rng(0)
+    for number in range(200):
+        damaged = bytearray(content)
+        for place in rng.integers(0, (64, 600, len(content))[number % 3], 2):
+            damaged[place if number % 2 else -place - 1] = rng.integers(0, 256)
+        path.write_bytes(damaged)
+        try:
+            load_state(path)
+        except CheckpointError:
+            pass
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    if not hasattr(os, 'mkfifo'):
+        pytest.skip('no named pipes here')
+    os.mkfifo(tmp_path / 'a.pth')
+    assert 'a pipe' in refused(tmp_path / 'a.pth').kind
+
+
+def test_load_pickle_says_what_other_files_are(tmp_path: Path) -> None:
+    path = tmp_path / 'a.pth'
+    path.write_bytes(b'version https://git-lfs.github.com/spec/v1\n')
+    with pytest.raises(BadCheckpointFile, match='a Git-LFS pointer'):
+        load_pickle(path)
+    with pytest.raises(BadCheckpointFile, match='a directory'):
+        load_pickle(tmp_path)
