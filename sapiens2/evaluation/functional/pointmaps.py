@@ -49,12 +49,14 @@ def pointmap_sums(pred: Tensor, target: Tensor, mask: Tensor) -> Sums:
 
     Args:
         pred, target: (B, 3, H, W) points, metres, camera frame. Those outside the mask count only in the normals of
-            their neighbours.
+            their neighbours; true ones that are not finite, or at the camera's centre, are no points and leave their
+            neighbours without a normal.
         mask: (B, 1, H, W) bool, pixels that count.
     """
     error = masked(pred, mask) - masked(target, mask)
     distance = torch.linalg.vector_norm(error, dim=-1)
-    normals = [masked(pointmap_normals(points), mask) for points in (pred, target)]
+    seen = target.masked_fill((target == 0).all(1, keepdim=True), torch.nan)
+    normals = [masked(pointmap_normals(points), mask) for points in (pred, seen)]
     has_normal = torch.cat(normals, dim=-1).isfinite().all(-1) & (normals[1] != 0).any(-1)
     angles = angles_deg(*(normal[has_normal] for normal in normals))
     return {

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Optional
 
 from torch import Tensor
 
-from sapiens2.models.losses.base import Loss, finite_target
+from sapiens2.models.losses.base import Loss, Names, full_precision, mean, refuse_not_finite
 from sapiens2.registry import MODELS
 
 
@@ -26,23 +25,28 @@ class KeypointMSELoss(Loss):
         super().__init__(**kwargs)
         self.use_target_weight = use_target_weight
 
-    def forward(self, pred: Tensor, target: Tensor, weights: Optional[Tensor] = None,
-                names: Optional[Sequence[str]] = None) -> Tensor:
+    def forward(self, pred: Tensor, target: Tensor, weights: Optional[Tensor] = None, names: Names = None) -> Tensor:
         """Return the weighted loss, a scalar.
 
         Args:
             pred, target: heat maps (B, K, h, w).
-            weights: (B, K), zero for key points that do not count.
+            weights: (B, K), zero for key points that do not count; their target may hold anything.
             names: names of the samples, for errors.
+
+        Raises:
+            ValueError: if the target of a key point that counts is not finite.
         """
-        weights = pred.new_ones(pred.shape[:2]) if weights is None or not self.use_target_weight else weights
+        pred, target = full_precision(pred), full_precision(target)
+        if weights is None or not self.use_target_weight:
+            weights = pred.new_ones(pred.shape[:2])
         counts = (weights != 0)[..., None, None]
-        error = (pred.float() - finite_target(target, counts, names)).square().where(counts, 0.0)
-        return self.loss_weight * self.reduce(error.mean((2, 3)) * weights.float())
+        refuse_not_finite(target, counts, names)
+        error = (pred - target).where(counts, 0.0).square()
+        return self.loss_weight * self.reduce(error.mean((2, 3)) * weights)
 
     def reduce(self, errors: Tensor) -> Tensor:
         """From the error of each key point (B, K) to a scalar."""
-        return errors.mean()
+        return mean(errors)
 
 
 @MODELS.register_module()
@@ -62,4 +66,4 @@ class KeypointOHKMMSELoss(KeypointMSELoss):
     def reduce(self, errors: Tensor) -> Tensor:
         if self.topk > errors.shape[1]:
             raise ValueError(f'topk is {self.topk}, but there are {errors.shape[1]} key points')
-        return errors.topk(self.topk, dim=1).values.mean()
+        return mean(errors.topk(self.topk, dim=1).values)

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sapiens2.models.losses.base import MaskedLoss, masked_mean
+from sapiens2.models.losses.vectors import unit
 from sapiens2.registry import MODELS
 
 
@@ -24,6 +25,8 @@ class L1Loss(MaskedLoss):
 @MODELS.register_module()
 class MultiscaleL1Loss(L1Loss):
     """``L1Loss`` of prediction and target enlarged bilinearly: weighs the values between the pixels too.
+
+    Values between a pixel of the mask and one outside depend on both.
 
     Args:
         scale_factor: enlargement.
@@ -68,12 +71,15 @@ class GradientMSELoss(MaskedLoss):
 
 @MODELS.register_module()
 class NormalCosineSimilarityLoss(MaskedLoss):
-    """One minus the cosine of the angle between predicted and true normals (B, 3, H, W)."""
+    """One minus the cosine of the angle between predicted and true normals (B, 3, H, W) of any length.
+
+    A normal of length zero, predicted or true, costs 1 and has no gradient.
+    """
 
     default_name = 'loss_cosine'
 
     def compute(self, pred: Tensor, target: Tensor, mask: Tensor) -> Tensor:
-        return masked_mean(1 - F.cosine_similarity(pred, target, dim=1).unsqueeze(1), mask)
+        return masked_mean(1 - (unit(pred) * unit(target)).sum(1, keepdim=True), mask)
 
 
 @MODELS.register_module()

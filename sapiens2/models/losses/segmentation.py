@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Optional
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sapiens2.models.losses.base import Loss, sample_label
+from sapiens2.models.losses.base import Loss, Names, full_precision, mean, sample_label
 from sapiens2.registry import MODELS
 from sapiens2.utils.suggest import unknown_name
 
 REDUCTIONS = ('none', 'mean')
 
 
-def check_labels(labels: Tensor, num_classes: int, ignore_index: int, names: Optional[Sequence[str]]) -> None:
+def check_labels(labels: Tensor, num_classes: int, ignore_index: int, names: Names) -> None:
     """Raise unless every label (B, H, W) is a class or ignored.
 
     Raises:
@@ -29,7 +31,7 @@ def check_labels(labels: Tensor, num_classes: int, ignore_index: int, names: Opt
                          f'{num_classes - 1} and {ignore_index} (ignored). Map the labels or raise num_classes')
 
 
-class SegLoss(Loss):
+class SegLoss(Loss, ABC):
     """Base of the two.
 
     Args:
@@ -45,21 +47,27 @@ class SegLoss(Loss):
             raise ValueError(unknown_name(reduction, REDUCTIONS, 'reduction'))
         self.reduction, self.ignore_index = reduction, ignore_index
 
-    def forward(self, pred: Tensor, target: Tensor, names: Optional[Sequence[str]] = None) -> Tensor:
+    def forward(self, pred: Tensor, target: Tensor, names: Names = None) -> Tensor:
         """Return the weighted loss.
 
         Args:
             pred: logits (B, classes, H, W).
-            target: class indices (B, H, W).
+            target: class indices (B, H, W), integers.
             names: names of the samples, for errors.
+
+        Raises:
+            ValueError: if a label is neither a class nor ignored, or no integer.
         """
+        if target.is_floating_point():
+            raise ValueError(f'{type(self).__name__}: labels are {target.dtype}, expected integers')
         target = target.long()
         check_labels(target, pred.shape[1], self.ignore_index, names)
-        loss = self.compute(pred.float(), target)
-        return self.loss_weight * (loss.mean() if self.reduction == 'mean' else loss)
+        loss = self.compute(full_precision(pred), target)
+        return self.loss_weight * (mean(loss) if self.reduction == 'mean' else loss)
 
+    @abstractmethod
     def compute(self, pred: Tensor, target: Tensor) -> Tensor:
-        raise NotImplementedError
+        """The loss, not reduced, of logits (B, classes, H, W) and labels (B, H, W), int64."""
 
 
 @MODELS.register_module()
@@ -86,7 +94,9 @@ class CrossEntropyLoss(SegLoss):
 
 @MODELS.register_module()
 class DiceLoss(SegLoss):
-    """One minus the Dice coefficient with squared sizes of each image (B,) (Milletari et al., V-Net, arXiv 1606.04797).
+    """One minus the Dice coefficient with squared sizes, for each image (B,).
+
+    Milletari et al., V-Net, arXiv 1606.04797; the mean over the classes.
 
     Args:
         include_background: whether class 0 counts.
@@ -100,10 +110,9 @@ class DiceLoss(SegLoss):
         self.first, self.smooth = 0 if include_background else 1, smooth
 
     def compute(self, pred: Tensor, target: Tensor) -> Tensor:
-        valid = target != self.ignore_index
-        truth = F.one_hot(target.where(valid, 0), pred.shape[1]).movedim(-1, 1) * valid.unsqueeze(1)
-        pred, truth = pred.softmax(1) * valid.unsqueeze(1), truth.to(pred.dtype)
-        pred, truth = pred[:, self.first:], truth[:, self.first:]
-        overlap, sizes = (pred * truth).sum((2, 3)), pred.square().sum((2, 3)) + truth.sum((2, 3))
-        dice = (2 * overlap + self.smooth) / (sizes + self.smooth)
-        return (1 - dice).mean(1) * valid.flatten(1).any(1)
+        target = target.unsqueeze(1)
+        classes = torch.arange(self.first, pred.shape[1], device=pred.device).view(1, -1, 1, 1)
+        valid, truth = target != self.ignore_index, target == classes
+        pred = pred.softmax(1)[:, self.first:].where(valid, 0.0)
+        overlap, sizes = pred.where(truth, 0.0).sum((2, 3)), pred.square().sum((2, 3)) + truth.sum((2, 3))
+        return 1 - ((2 * overlap + self.smooth) / (sizes + self.smooth)).mean(1)

@@ -124,9 +124,10 @@ def test_pixels_without_normal_are_left_out_or_get_an_angle() -> None:
         'normal_rmse_deg'] == 0
 
 
-def test_points_that_are_not_finite_cost_only_the_normals_around() -> None:
+@pytest.mark.parametrize('nothing', [math.nan, math.inf, 0.0])
+def test_missing_points_cost_only_the_normals_around(nothing: float) -> None:
     target, mask = plane_of_slope(0.0, 0.0, (12, 12)), torch.ones(1, 1, 12, 12, dtype=torch.bool)
-    target[0, :, :, :3], mask[..., :3] = math.nan, False
+    target[0, :, :, :3], mask[..., :3] = nothing, False
     sums = functional.pointmap_sums(plane_of_slope(0.0, 0.0, (12, 12)), target, mask)
     # Lost: two columns beside the hole and the outermost ring.
     assert sums['normals'] == 10 * 6 and sums['pixels'] == 12 * 9
