@@ -26,7 +26,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     from sapiens2.models.layers.block import TransformerBlock
 
-CHUNK = 512  # tokens, at most
+CHUNK = 256  # tokens, at most
 MIN_TOKENS = 512  # with fewer there is nothing to gain
 START_SECONDS = 60  # that a thread has to start, before it counts as an error
 
