@@ -38,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run_guarded(run: Callable[[], None]) -> int:
     """Call ``run``; 0 if all went well.
 
-    Errors in config, options, data or weights pass on, to be shown as one message. Of any other error in a long run its
-    place in the program matters more, so it is shown with its traceback: 1.
+    Errors in config, options, data or weights, and those of the file system, pass on, to be shown as one message. Of
+    any other error in a long run its place in the program matters more, so it is shown with its traceback: 1.
     """
     from sapiens2.datasets.errors import DataError
     from sapiens2.models.checkpoints import CheckpointError
@@ -47,7 +47,7 @@ def run_guarded(run: Callable[[], None]) -> int:
     from sapiens2.utils.image_io import ImageReadError
     try:
         run()
-    except (ConfigError, DataError, CheckpointError, ImageReadError):
+    except (ConfigError, DataError, CheckpointError, ImageReadError, OSError):
         raise
     except Exception:
         traceback.print_exc()

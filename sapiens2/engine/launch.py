@@ -11,6 +11,7 @@ from mmengine.logging import print_log
 from torch import nn
 
 from sapiens2.engine.runner import Sapiens2Runner, latest_checkpoint
+from sapiens2.utils.atomic import check_folder
 from sapiens2.utils.config import ConfigError, load_config
 
 AUTO = 'auto'
@@ -30,9 +31,11 @@ def prepare(config: Union[str, Path], *, work_dir: Optional[str] = None, options
 
     Raises:
         ConfigError: see ``load_config``.
+        OSError: if nothing can be written to the work directory.
     """
     cfg = load_config(config, options)
     cfg.work_dir = work_dir or cfg.get('work_dir') or str(Path('work_dirs') / Path(config).stem)
+    check_folder(cfg.work_dir)
     cfg.launcher = launcher
     if seed is not None:
         cfg.randomness = {**cfg.get('randomness', {}), 'seed': seed}

@@ -8,7 +8,6 @@ from typing import Any, Optional, Union
 import numpy as np
 import torch
 from mmengine.dist import get_rank, get_world_size
-from mmengine.model import is_model_wrapper
 from mmengine.runner import BaseLoop, Runner
 from torch import Tensor, nn
 from torch.utils.data import DataLoader

@@ -50,6 +50,9 @@ def read_training_state(filename: Union[str, Path]) -> Mapping[str, Any]:
     if missing:
         raise CheckpointError(f'{filename} holds no {", ".join(missing)}: it is no checkpoint of a training run. To '
                               'start a new run from its weights, set load_from instead of resume.')
+    if not isinstance(checkpoint['meta'], Mapping) or not isinstance(checkpoint['meta'].get('iter'), int):
+        raise CheckpointError(f"{filename}: meta lacks 'iter', the number of iterations that are done; the file is "
+                              'damaged or of another program')
     return checkpoint
 
 
@@ -200,5 +203,10 @@ class Sapiens2Runner(Runner):
         if save_param_scheduler:
             checkpoint['param_schedulers'] = [scheduler.state_dict() for scheduler in self.param_schedulers or ()]
         self.call_hook('before_save_checkpoint', checkpoint=checkpoint)
-        with atomic_path(os.path.join(out_dir, filename)) as partial:
-            torch.save(plain(checkpoint, 'checkpoint'), partial)
+        values, path = plain(checkpoint, 'checkpoint'), os.path.join(out_dir, filename)
+        try:
+            with atomic_path(path) as partial:
+                torch.save(values, partial)
+        except RuntimeError as error:  # torch's word for what the system refuses, a full disk above all
+            raise OSError(f'{path} cannot be written: is the disk full? Checkpoints written before are unharmed. '
+                          f'({error})') from error

@@ -25,6 +25,7 @@ from sapiens2.registry import (CODECS, DATA_SAMPLERS, DATASETS, FUNCTIONS, HOOKS
                                MODELS, OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS, OPTIMIZERS, PARAM_SCHEDULERS,
                                TRANSFORMS, VISBACKENDS, VISUALIZERS, Registry, register_all)
 from sapiens2.utils.paths import configs_dir
+from sapiens2.utils.config_values import value_faults
 from sapiens2.utils.suggest import nearest, unknown_name
 
 # Where the component of an entry is looked up; entries below it use the same registry unless named here themselves.
@@ -122,13 +123,13 @@ def _replace(node: Any, name: str, old: Any, new: Any, depth: int = 0) -> int:
 
 
 def check_config(cfg: Mapping[str, Any]) -> None:
-    """Check the names of all components, the names of their arguments, and the top-level entries.
+    """Check the names of all components and of their arguments, the top-level entries, and values that cannot work.
 
     Raises:
         ConfigError: lists every fault, one a line, each with its entry and the nearest known names.
     """
     register_all()
-    faults = list(_top_level_faults(cfg))
+    faults = [*_top_level_faults(cfg), *value_faults(cfg)]
     for key in RUNNER_KEYS.intersection(cfg):
         faults += _entry_faults(key, cfg[key])
     if faults:
