@@ -151,3 +151,25 @@ def test_latest_checkpoint_counts_iterations(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     assert latest_checkpoint(tmp_path) == tmp_path / 'iter_10.pth'
     assert latest_checkpoint(tmp_path / 'none') is None
+
+
+def test_full_disk_names_the_checkpoint_and_leaves_nothing(toy_cfg: ConfigMaker,
+                                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(state: object, path: Path) -> None:
+        path.write_bytes(b'half')
+        raise RuntimeError('unexpected pos 64 vs 0')
+
+    monkeypatch.setattr(torch, 'save', fail)
+    cfg = toy_cfg()
+    with pytest.raises(OSError, match=r'iter_6\.pth cannot be written: is the disk full\?'):
+        train(cfg)
+    assert not list(Path(cfg.work_dir).glob('*.pth')) and not list(Path(cfg.work_dir).glob('.partial*'))
+
+
+def test_checkpoint_without_iterations_is_no_training_state(toy_cfg: ConfigMaker) -> None:
+    runner = train(toy_cfg())
+    path = Path(runner.work_dir, 'iter_6.pth')
+    state = torch.load(path, weights_only=True)
+    torch.save({**state, 'meta': {}}, path)
+    with pytest.raises(CheckpointError, match="meta lacks 'iter'"):
+        train(toy_cfg('again', load_from=str(path), resume=True))
