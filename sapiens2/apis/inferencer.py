@@ -67,7 +67,7 @@ class Sapiens2Inferencer:
     Args:
         task: 'pose', 'seg', 'normal', 'pointmap' or 'albedo'.
         model: name of a model ('sapiens2_1b'), a config file, or a config.
-        weights: checkpoint in any supported format. With None the weights are random, and a warning says so.
+        weights: checkpoint in any supported format. With None or 'random' they are random, and a warning says so.
         device: 'auto' takes cuda, mps or cpu, in this order; or torch's name of a device.
         dtype: 'auto' is bf16 where the device computes in it, fp32 elsewhere; 'bf16', 'fp32'.
         img_size: (H, W) of the network's input, pixels; that of the config by default.
@@ -92,6 +92,7 @@ class Sapiens2Inferencer:
         if flip_test is not None and task == 'pose':
             self.cfg.model.test_cfg = dict(self.cfg.model.get('test_cfg') or {}, flip_test=flip_test)
         self.dataset_meta = dataset_meta(task, self.cfg)
+        weights = None if weights == 'random' else weights
         self.weights_name = 'random' if weights is None else Path(weights).name
         self.pipeline = Compose([TRANSFORMS.build(step) for step in inference_pipeline(self.cfg)])
         self.model = build_model(self.cfg.model, weights, self.device, self.dtype).eval()

@@ -131,7 +131,7 @@ class UDPHeatmap:
         return points_to_image(cells, center, scale, self.heatmap_size), scores
 
     def locate(self, heatmaps: Tensor) -> tuple[Tensor, Tensor]:
-        """Refined peaks.
+        """Refined peaks, at most half the smoothing kernel from the highest cell.
 
         Args:
             heatmaps: (B, K, h, w).
@@ -157,7 +157,9 @@ class UDPHeatmap:
         rows = (y[..., None] + offsets).clamp(0, height - 1)
         around = smooth.gather(2, (rows[..., :, None] * width + columns[..., None, :]).flatten(2))
         step = newton_step((around * gain[..., None]).clamp(*LOG_RANGE).log().unflatten(2, (3, 3)))
-        return torch.stack((x, y), dim=-1) - step, scores
+        # Where the quadratic is nearly flat, as on a map without a peak, it would lead out of the picture.
+        reach = self.blur_kernel_size // 2
+        return torch.stack((x, y), dim=-1) - step.clamp(-reach, reach), scores
 
 
 def gaussian_blur(maps: Tensor, kernel_size: int) -> Tensor:

@@ -360,3 +360,7 @@ def test_a_name_that_is_no_unicode_is_kept(pose, tmp_path):
         pytest.skip('this file system takes Unicode names only')
     result, = pose(tmp_path / 'in', whole_image=True, out_dir=tmp_path / 'out')
     assert json.loads(Path(result['files'][0]).read_text(encoding='utf-8'))['image']['file'] == result['path']
+
+
+def test_random_weights_may_be_named():
+    assert Sapiens2Inferencer('normal', model='sapiens2_tiny', weights='random', device='cpu').weights_name == 'random'

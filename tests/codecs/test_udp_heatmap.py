@@ -157,3 +157,12 @@ def test_wrong_arguments_are_named():
         CODECS.build(dict(CFG, blur_kernel_size=4))
     with pytest.raises(ValueError, match=r'\(B, K, 64, 48\).*\(1, 2, 48, 64\)'):
         CODECS.build(CFG).decode(torch.zeros(1, 2, 48, 64))
+
+
+def test_a_map_without_a_peak_keeps_its_point_near_the_highest_cell():
+    torch.manual_seed(0)
+    codec = CODECS.build(dict(type='UDPHeatmap', input_size=(192, 256), heatmap_size=(48, 64), sigma=2))
+    heatmaps = torch.rand(1, 200, 64, 48) * 1e-3
+    index = heatmaps.flatten(2).argmax(-1)
+    points, _ = codec.locate(heatmaps)
+    assert (points - torch.stack((index % 48, index // 48), dim=-1)).abs().max() <= 5
