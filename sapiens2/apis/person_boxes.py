@@ -19,6 +19,7 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
+from sapiens2.datasets.coco_json import objects
 
 # No score or size of an image is larger.
 _LARGEST = 1e9
@@ -103,16 +104,6 @@ class BoxTable:
         return self.by_id[matches[0][1]] if matches else None
 
 
-def _objects(value: Any, what: str) -> Sequence[Mapping[str, Any]]:
-    """``value``, if it is a list of JSON objects; otherwise a ValueError that says ``what`` is not."""
-    if not isinstance(value, list):
-        raise ValueError(f'{what} must be a list of objects, this is {value!r:.40}')
-    for number, entry in enumerate(value):
-        if not isinstance(entry, Mapping):
-            raise ValueError(f'{what} {number} must be an object, this is {entry!r:.40}')
-    return value
-
-
 def _number(value: Any, what: str) -> float:
     """``value``, if it is a finite number; otherwise a ValueError that says ``what`` is not."""
     if not isinstance(value, (int, float)) or not abs(value) < _LARGEST:  # NaN included
@@ -144,8 +135,8 @@ def load_boxes(path: str | Path, score_thr: float = 0.0) -> BoxTable:
     except (ValueError, RecursionError) as error:
         raise ValueError(f'{path}: boxes must be a JSON file in COCO format, but this is no JSON: {error}') from error
     if isinstance(content, Mapping) and {'images', 'annotations'} <= content.keys():
-        entries, images = (_objects(content[name], f'{path}: {name}') for name in ('annotations', 'images'))
-        person_ids = _person_category_ids(_objects(content.get('categories') or [], f'{path}: categories'))
+        entries, images = (objects(content[name], f'{path}: {name}') for name in ('annotations', 'images'))
+        person_ids = _person_category_ids(objects(content.get('categories') or [], f'{path}: categories'))
     elif isinstance(content, list) and all(isinstance(entry, Mapping) for entry in content):
         entries, images, person_ids = content, [], [1]
     else:
