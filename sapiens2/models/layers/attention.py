@@ -6,6 +6,7 @@ arXiv 2302.05442. Layer scale: Touvron et al., CaiT, arXiv 2103.17239.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Optional
 
 import torch
@@ -13,6 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sapiens2.models.layers.rope import apply_rotary
+
+Linear = Callable[[Tensor], Tensor]
 
 
 class LayerScale(nn.Module):
@@ -58,17 +61,21 @@ class SelfAttention(nn.Module):
         self.proj = nn.Linear(dim, dim)
         self.gamma = LayerScale(dim) if layer_scale else nn.Identity()
 
-    def project(self, x: Tensor, rope: Optional[tuple[Tensor, Tensor]] = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries (B, N, heads, D), keys and values (B, N, kv heads, D) of (B, N, C); ``rope`` as in ``forward``."""
-        shape = (*x.shape[:2], -1, self.head_dim)
-        q, k = self.q_norm(self.wq(x).view(shape)), self.k_norm(self.wk(x).view(shape))
+    def project(self, x: Tensor, rope: Optional[tuple[Tensor, Tensor]] = None,
+                layers: Optional[Sequence[Linear]] = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries (B, N, heads, D), keys and values (B, N, kv heads, D) of (B, N, C).
+
+        ``rope`` is as in ``forward``; ``layers`` stand in for wq, wk and wv.
+        """
+        q, k, v = (layer(x).view(*x.shape[:2], -1, self.head_dim) for layer in layers or (self.wq, self.wk, self.wv))
+        q, k = self.q_norm(q), self.k_norm(k)
         if rope is not None:
             q, k = apply_rotary(q, *rope), apply_rotary(k, *rope)
-        return q, k, self.wv(x).view(shape)
+        return q, k, v
 
-    def merge(self, heads: Tensor) -> Tensor:
-        """What the heads found, (B, N, heads, D), to the output (B, N, C)."""
-        return self.gamma(self.proj(heads.flatten(2)))
+    def merge(self, heads: Tensor, layer: Optional[Linear] = None) -> Tensor:
+        """What the heads found, (B, N, heads, D), to the output (B, N, C); ``layer`` stands in for proj."""
+        return self.gamma((layer or self.proj)(heads.flatten(2)))
 
     def forward(self, x: Tensor, rope: Optional[tuple[Tensor, Tensor]] = None) -> Tensor:
         """Attend.

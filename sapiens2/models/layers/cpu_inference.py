@@ -23,6 +23,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from sapiens2.models.layers.packed_linear import PackedLinear, PackedSwiGLU, can_pack
+
 if TYPE_CHECKING:
     from sapiens2.models.layers.block import TransformerBlock
 
@@ -45,10 +47,11 @@ def block_in_chunks(block: TransformerBlock, x: Tensor, rope: Optional[tuple[Ten
     q = x.new_empty(*x.shape[:2], attn.num_heads, attn.head_dim)
     k, v = x.new_empty(2, *x.shape[:2], attn.num_kv_heads, attn.head_dim)
     attended, out = torch.empty_like(q), torch.empty_like(x)
+    *projections, proj, ffn = layers_for_chunks(block, x.dtype)
 
     def before(image: int, part: slice) -> None:
         tables = None if rope is None else (rope[0][part], rope[1][part])
-        projected = attn.project(block.ln1(x[image:image + 1, part]), tables)
+        projected = attn.project(block.ln1(x[image:image + 1, part]), tables, projections)
         for whole, piece in zip((q, k, v), projected):
             whole[image:image + 1, part] = piece
 
@@ -57,13 +60,22 @@ def block_in_chunks(block: TransformerBlock, x: Tensor, rope: Optional[tuple[Ten
         attend_head(q[image, :, head], k[image, :, group], v[image, :, group], attended[image, :, head])
 
     def after(image: int, part: slice) -> None:
-        y = x[image:image + 1, part] + attn.merge(attended[image:image + 1, part])
-        out[image:image + 1, part] = y + block.ffn(block.ln2(y))
+        y = x[image:image + 1, part] + attn.merge(attended[image:image + 1, part], proj)
+        out[image:image + 1, part] = ffn(block.ln2(y), y)
 
     in_parallel(before, parts)
     in_parallel(attend, [(image, head) for image in range(len(x)) for head in range(attn.num_heads)])
     in_parallel(after, parts)
     return out
+
+
+def layers_for_chunks(block: TransformerBlock, dtype: torch.dtype) -> list[Callable[..., Tensor]]:
+    """wq, wk, wv and proj of the attention, and a function of x and residual that gives ``residual + ffn(x)``."""
+    linear = [block.attn.wq, block.attn.wk, block.attn.wv, block.attn.proj]
+    if not can_pack(block, dtype):
+        return [*linear, lambda x, residual: residual + block.ffn(x)]
+    return in_parallel(lambda packed, *arguments: packed(*arguments, CHUNK), [
+        *((PackedLinear, layer.weight, layer.bias) for layer in linear), (PackedSwiGLU, block.ffn)])
 
 
 def attend_head(q: Tensor, k: Tensor, v: Tensor, out: Tensor) -> None:
@@ -95,21 +107,18 @@ def chunks(tokens: int) -> list[slice]:
     return [slice(start, stop) for start, stop in zip(edges, edges[1:]) if stop > start]
 
 
-def in_parallel(task: Callable[..., None], arguments: Sequence[tuple[Any, ...]]) -> None:
-    """Call ``task`` with each of ``arguments``, on as many cores as torch has threads; one core for each call."""
+def in_parallel(task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """``task`` of each of ``arguments``, on as many cores as torch has threads; one core for each call."""
     threads = torch.get_num_threads()
     if threads == 1:
-        for values in arguments:
-            task(*values)
-        return
+        return [task(*values) for values in arguments]
     mode = torch.inference_mode if torch.is_inference_mode_enabled() else torch.no_grad
 
-    def call(values: tuple[Any, ...]) -> None:
+    def call(values: tuple[Any, ...]) -> Any:
         with mode():  # a setting of each thread
-            task(*values)
+            return task(*values)
 
-    for _ in _workers(os.getpid(), threads).map(call, arguments):
-        pass
+    return list(_workers(os.getpid(), threads).map(call, arguments))
 
 
 @functools.lru_cache(maxsize=1)

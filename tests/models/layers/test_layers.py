@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from sapiens2.models.layers import DropPath, RotaryEmbedding2D, TransformerBlock, apply_rotary, cpu_inference
 from sapiens2.models.layers.cpu_inference import suits_chunks
@@ -32,6 +33,29 @@ def test_block_in_chunks_equals_the_whole(kv_heads, dtype, threads):
         torch.set_num_threads(before)
     tolerance = dict(rtol=0.02, atol=0.02) if dtype == torch.bfloat16 else {}
     torch.testing.assert_close(chunked, whole.detach(), **tolerance)
+
+
+def test_an_adapter_or_a_hook_on_a_linear_layer_acts_in_chunks_too():
+    class Doubled(nn.Linear):
+        def forward(self, x):
+            return 2 * super().forward(x)
+
+    torch.manual_seed(0)
+    x = torch.randn(1, 600, 64)
+    block = TransformerBlock(64, 4, 96).eval()
+    seen = []
+    block.ffn.w3.register_forward_hook(lambda *_: seen.append(1))
+    with torch.no_grad():
+        block(x)
+        assert seen
+        adapted = TransformerBlock(64, 4, 96).eval()
+        adapted.attn.wq = Doubled(64, 64)
+        short = adapted(x[:, :100])
+        adapted.attn.wk.register_forward_hook(lambda *_: None)
+    torch.testing.assert_close(adapted(x[:, :100]).detach(), short)
+    with torch.no_grad():
+        chunked = adapted(x)
+    torch.testing.assert_close(chunked, adapted(x).detach())
 
 
 def test_attention_of_rounded_scores_is_near_the_fused_one(monkeypatch):
