@@ -6,13 +6,15 @@ attention, a head through the attention, and a chunk through all that follow. Th
 ``benchmarks/README.md`` has the times.
 
 On x86 processors with bf16 vector products but no tile products (AMX), PyTorch's fused attention multiplies tiles that
-are too small to keep the vector units busy. There two larger matrix products take its place; their scores are rounded
-to bf16, which the fused kernel keeps in float32.
+are too small to keep the vector units busy. There two larger matrix products take its place. Their scores are rounded to
+bf16, which the fused kernel keeps in float32; so the mean key is taken off all keys first, which leaves the softmax as it
+is and makes the scores smaller. Normalised queries and keys bound the scores, so no largest one has to be found.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 CHUNK = 256  # tokens, at most
 MIN_TOKENS = 512  # with fewer there is nothing to gain
+LARGEST_EXPONENT = 100  # of 2 in a weight of the attention: far from the ends of bf16, whatever is summed
+ONES = 16  # columns, as many as keep the rows aligned
 START_SECONDS = 60  # that a thread has to start, before it counts as an error
 
 
@@ -80,16 +84,24 @@ def layers_for_chunks(block: TransformerBlock, dtype: torch.dtype) -> list[Calla
 
 def attend_head(q: Tensor, k: Tensor, v: Tensor, out: Tensor) -> None:
     """Softmax attention of one head, q, k and v (N, D), written to ``out`` (N, D)."""
-    if q.dtype != torch.bfloat16 or not fused_attention_is_slow():
-        out.copy_(F.scaled_dot_product_attention(q[None, None], k[None, None], v[None, None])[0, 0])
-        return
-    q, k = q * q.shape[-1]**-0.5, k.t()
-    buffer = q.new_empty(CHUNK, len(v))
+    dim = v.shape[-1]
+    if q.dtype == torch.bfloat16 and fused_attention_is_slow():
+        k_scaled = ((k.float() - k.float().mean(0)) * (dim**-0.5 * math.log2(math.e))).to(k.dtype)
+        if q.norm(dim=-1).amax() * k_scaled.norm(dim=-1).amax() < LARGEST_EXPONENT:
+            _attend_by_products(q, k_scaled.t(), F.pad(v, (0, ONES), value=1.0), out)
+            return
+    out.copy_(F.scaled_dot_product_attention(q[None, None], k[None, None], v[None, None])[0, 0])
+
+
+def _attend_by_products(q: Tensor, k: Tensor, v: Tensor, out: Tensor) -> None:
+    """Attention of q (N, D) to k (D, N) and v (N, D + ONES), whose last columns are one and so sum the weights."""
+    dim, tokens = k.shape
+    buffer, sums = q.new_empty(CHUNK, tokens), q.new_empty(CHUNK, dim + ONES)
     for part in chunks(len(q)):
-        scores = buffer[:part.stop - part.start]
-        torch.mm(q[part], k, out=scores)
-        torch.softmax(scores, dim=-1, out=scores)
-        torch.mm(scores, v, out=out[part])
+        weights, summed = (whole[:part.stop - part.start] for whole in (buffer, sums))
+        torch.mm(q[part], k, out=weights)
+        torch.mm(weights.exp2_(), v, out=summed)
+        torch.div(summed[:, :dim], summed[:, dim:dim + 1], out=out[part])
 
 
 @functools.cache

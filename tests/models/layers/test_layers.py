@@ -58,17 +58,19 @@ def test_an_adapter_or_a_hook_on_a_linear_layer_acts_in_chunks_too():
     torch.testing.assert_close(chunked, adapted(x).detach())
 
 
-def test_attention_of_rounded_scores_is_near_the_fused_one(monkeypatch):
+@pytest.mark.parametrize('size', [1.0, 40.0])  # scores that fit the powers of two, and some that do not
+def test_attention_by_products_is_near_the_fused_one(monkeypatch, size):
     torch.manual_seed(0)
-    q, k, v = torch.randn(3, 700, 16)
-    exact = F.scaled_dot_product_attention(q[None, None], k[None, None], v[None, None])[0, 0]
+    q, k, v = torch.randn(3, 700, 16).bfloat16()
+    q, k = size * q, k + 5
+    exact = F.scaled_dot_product_attention(*(x.float()[None, None] for x in (q, k, v)))[0, 0]
     errors = {}
     for slow in (True, False):
         monkeypatch.setattr(cpu_inference, 'fused_attention_is_slow', lambda slow=slow: slow)
         out = torch.empty(700, 16, dtype=torch.bfloat16)
-        cpu_inference.attend_head(q.bfloat16(), k.bfloat16(), v.bfloat16(), out)
+        cpu_inference.attend_head(q, k, v, out)
         errors[slow] = (out.float() - exact).norm()
-    assert errors[True] < 1.6 * errors[False] and errors[True] < 0.01 * exact.norm()
+    assert errors[True] < 3 * errors[False] and errors[True] < 0.01 * exact.norm()
 
 
 def test_chunks_cover_all_tokens_once():
