@@ -18,8 +18,7 @@ from transformers import Sapiens2Backbone, Sapiens2Config
 
 from sapiens2.models.backbones.base import init_transformer
 from sapiens2.models.backbones.sapiens2 import Sapiens2
-
-DTYPES = {'bf16': torch.bfloat16, 'fp32': torch.float32}
+from sapiens2.utils.devices import dtype_named
 
 
 def reference_model(ours: Sapiens2) -> Sapiens2Backbone:
@@ -41,13 +40,13 @@ def seconds(call) -> float:  # noqa: ANN001
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--arch', default='sapiens2_0.1b')
-    parser.add_argument('--dtype', choices=DTYPES, default='bf16')
+    parser.add_argument('--dtype', default='bf16')
     parser.add_argument('--img-size', nargs=2, type=int, default=(1024, 768), metavar=('H', 'W'))
     parser.add_argument('--rounds', type=int, default=5)
     parser.add_argument('--compile', action='store_true', help='compile ours (needs a C++ compiler)')
     args = parser.parse_args()
     torch.manual_seed(0)
-    dtype = DTYPES[args.dtype]
+    dtype = dtype_named(args.dtype)
     ours = Sapiens2(args.arch, img_size=args.img_size).eval()
     init_transformer(ours)
     theirs = reference_model(ours).eval().to(dtype)

@@ -110,7 +110,7 @@ def main() -> None:
         write_safetensors(random, {name: StoredTensor((tensor,)) for name, tensor in model.state_dict().items()})
         del model
         # A folder in transformers' format, whose file both programs read.
-        path = convert(random, Path(folder) / 'model', 'transformers').files[0]
+        path = convert(random, Path(folder) / 'model', 'transformers', img_size=(1024, 768)).files[0]
         print(f'{args.arch}: {weights:,} parameters, file of {path.stat().st_size / 1e6:,.0f} MB, '
               f'torch {torch.__version__}, {torch.get_num_threads()} threads')
         print(f'{"":31} {"time / memory":>14} {"time / pieces":>14} {"peak / weights":>15} {"seconds":>8}')

@@ -6,7 +6,7 @@ from typing import Any, Optional
 
 from mmengine import registry as root
 
-from sapiens2.utils.suggest import unknown_name
+from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
 
 class Registry(root.Registry):
@@ -16,11 +16,11 @@ class Registry(root.Registry):
         """Return the class or function registered as ``key`` here, in a parent, or at a dotted path.
 
         Raises:
-            KeyError: if nothing of that name is registered.
+            UnknownNameError: if nothing of that name is registered.
         """
         found = super().get(key)
         if found is None:
-            raise KeyError(unknown_name(key, self.known_names(), f'component in the {self.name!r} registry'))
+            raise UnknownNameError(unknown_name(key, self.known_names(), f'component in the {self.name!r} registry'))
         return found
 
     def __contains__(self, key: str) -> bool:
@@ -71,6 +71,8 @@ OPTIM_WRAPPERS = _child('optimizer wrapper', root.OPTIM_WRAPPERS, 'engine.optimi
 # How parameters are grouped for the optimizer.
 OPTIM_WRAPPER_CONSTRUCTORS = _child(
     'optimizer wrapper constructor', root.OPTIM_WRAPPER_CONSTRUCTORS, 'engine.optimizers')
+# Which part of a model is trained. MMEngine has no root for them.
+FINE_TUNING = Registry('way of fine-tuning', scope='sapiens2', locations=['sapiens2.engine.fine_tuning'])
 # Schedules of learning rate and momentum.
 PARAM_SCHEDULERS = _child('parameter scheduler', root.PARAM_SCHEDULERS, 'engine')
 # Log formatting.

@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import itertools
+import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+import yaml
 from mmengine.config import Config
+from torch.optim.lr_scheduler import LinearLR, PolynomialLR, SequentialLR
 
-from sapiens2.registry import MODELS
+from sapiens2.models.data_preprocessors.sapiens_data_preprocessor import MEAN, STD
+from sapiens2.models.heads.dense_head import UpsampleHead
+from sapiens2.registry import MODELS, PARAM_SCHEDULERS
 from sapiens2.utils.config import load_config
 
 CONFIGS = Path(__file__).parents[1] / 'configs'
 TASKS = ('pose', 'seg', 'normal', 'pointmap', 'albedo')
 SIZES = ('0.1b', '0.4b', '0.8b', '1b', '5b')
 LEAVES = sorted(path for task in TASKS for path in (CONFIGS / task).glob('*.py'))
-NAME = re.compile(r'sapiens2-(?P<size>[^_]+)_(?P<task>[^_]+)_(?P<dataset>\w+)-(?P<H>\d+)x(?P<W>\d+)\.py')
+NAME = re.compile(r'sapiens2-(?P<size>[^_]+)_(?P<task>[^_]+)_(?P<dataset>\w+)-(?P<H>\d+)x(?P<W>\d+)'
+                  r'(_(?P<variant>\w+))?\.py')
 
-# Released hyper-parameters: thousands of iterations, clip norm, learning rate. 0.1B was not released: as 0.4B.
-LAYER_DECAY = dict(zip(SIZES, (0.8, 0.8, 0.85, 0.9, 0.94)))
-RECIPES = {
-    'pose': dict(iters=(10, 10, 10, 20, 20), clip=(2, 2, 4, 4, 4), lr=(5e-4, 5e-4, 5e-4, 5e-4, 1e-4)),
-    'seg': dict(iters=(20, 20, 30, 20, 50), clip=(2, 2, 4, 4, 4), lr=(5e-4, 5e-4, 5e-4, 5e-4, 5e-4)),
-    'normal': dict(iters=(20, 20, 10, 40, 40), clip=(2, 2, 4, 4, 4), lr=(5e-4, 5e-4, 5e-4, 5e-4, 1e-4)),
-    'pointmap': dict(iters=(20, 20, 20, 40, 40), clip=(2, 2, 2, 4, 4), lr=(5e-4, 5e-4, 5e-4, 5e-4, 1e-4)),
-    'albedo': dict(iters=(20, 20, 20, 40, 40), clip=(2, 2, 4, 4, 4), lr=(5e-4, 5e-4, 5e-4, 5e-4, 5e-4)),
-}
+# Facts read off the released program: task -> size -> hyper-parameters, in its own names.
+RELEASED = json.loads((Path(__file__).parent / 'released_recipes.json').read_text(encoding='utf-8'))
+RENAMED = {'AlbedoGradL1Loss': 'GradientMSELoss', 'NormalGradL1Loss': 'GradientMSELoss'}
+# Recipes for small GPUs beside that of the size.
+VARIANTS = ('lora',)
 
 
 def leaf(task: str, size: str) -> Path:
     """The one leaf of a task and size."""
-    path, = (CONFIGS / task).glob(f'sapiens2-{size}_{task}_*.py')
+    path, = (CONFIGS / task).glob(f'sapiens2-{size}_{task}_*x[0-9]*[0-9].py')
     return path
 
 
@@ -43,7 +47,7 @@ def test_leaf_loads_and_builds_its_model(path: Path) -> None:
     with torch.device('meta'):
         model = MODELS.build(cfg.model)
     name = NAME.fullmatch(path.name)
-    assert name and name['task'] == path.parent.name
+    assert name and name['task'] == path.parent.name and name['variant'] in (None, *VARIANTS)
     assert model.backbone.arch_name == f'sapiens2_{name["size"]}'
     assert model.backbone.img_size == (int(name['H']), int(name['W']))
     assert len(model.decode_head.loss_decode) > 0
@@ -54,16 +58,71 @@ def test_every_task_and_size_has_a_leaf(task: str, size: str) -> None:
     assert leaf(task, size).is_file()
 
 
-@pytest.mark.parametrize('task, number', list(itertools.product(TASKS, range(len(SIZES)))))
-def test_recipe_is_the_released_one(task: str, number: int) -> None:
-    cfg, recipe = Config.fromfile(leaf(task, SIZES[number])), RECIPES[task]
-    assert cfg.train_cfg.max_iters == recipe['iters'][number] * 1000
-    assert cfg.optim_wrapper.paramwise_cfg == dict(layer_decay_rate=LAYER_DECAY[SIZES[number]])
-    assert cfg.optim_wrapper.clip_grad.max_norm == recipe['clip'][number]
-    assert cfg.optim_wrapper.optimizer.lr == recipe['lr'][number]
-    warm_up, decay = cfg.param_scheduler
-    assert (warm_up.start_factor, warm_up.end, decay.begin, decay.power) == (0.001, 500, 500, 1.0)
-    assert 'end' not in decay  # the decay lasts as long as the run
+@pytest.mark.parametrize('task, size', list(itertools.product(TASKS, SIZES)))
+def test_recipe_is_the_released_one(task: str, size: str) -> None:
+    cfg = Config.fromfile(leaf(task, size))
+    facts = RELEASED[task]['0.4b' if size == '0.1b' else size]  # no task model of 0.1B was released
+    assert cfg.train_cfg.max_iters == facts['iterations']
+    assert cfg.optim_wrapper.paramwise_cfg == dict(layer_decay_rate=facts['layer_decay_rate'])
+    assert cfg.optim_wrapper.clip_grad == dict(max_norm=facts['clip_max_norm'])
+    optimizer = dict(cfg.optim_wrapper.optimizer, betas=list(cfg.optim_wrapper.optimizer.betas))
+    assert optimizer == dict(type=facts['optimizer'], lr=facts['lr'], betas=facts['betas'],
+                             weight_decay=facts['weight_decay'], fused=True)
+    assert cfg.train_dataloader.batch_size == facts['batch_per_gpu'] and 'accumulative_counts' not in cfg.optim_wrapper
+    assert list(cfg.model.backbone.img_size) == facts['image_size'] and cfg.custom_hooks[0].type == 'FiniteLossHook'
+
+
+@pytest.mark.parametrize('task, size', list(itertools.product(TASKS, SIZES)))
+def test_model_is_the_released_one(task: str, size: str) -> None:
+    cfg, facts = Config.fromfile(leaf(task, size)), RELEASED[task]['0.4b' if size == '0.1b' else size]
+    with torch.device('meta'):
+        model = MODELS.build(cfg.model)
+    head, written = model.decode_head, cfg.model.decode_head
+    assert type(head).__name__ == facts['head'] and model.backbone.patch_size == facts['patch_size']
+    parameters = inspect.signature(type(head)).parameters
+    for name, value in facts['head_options'].items():
+        used = written.get(name, parameters[name].default if name in parameters else None)
+        # The trunk of three heads has the remaining defaults.
+        used = inspect.signature(UpsampleHead).parameters[name].default if used is None else used
+        assert (list(used) if isinstance(used, tuple) else used) == value, name
+    assert [[type(loss).__name__, loss.loss_weight] for loss in head.loss_decode] == [
+        [RENAMED.get(name, name), weight] for name, weight in facts['losses']]
+    if task == 'seg':
+        assert list(written.loss_decode[0].class_weight) == facts['class_weight']
+    assert list(MEAN) == facts['mean'] and list(STD) == facts['std']
+
+
+@pytest.mark.parametrize('task, size', [('pose', '1b'), ('normal', '0.8b')])
+def test_learning_rate_of_each_iteration_is_the_released_one(task: str, size: str) -> None:
+    cfg, facts = Config.fromfile(leaf(task, size)), RELEASED[task][size]
+    ours, theirs = (torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=facts['lr']) for _ in range(2))
+    total, warm_up = facts['iterations'], facts['warm_up_iterations']
+    # A schedule without end ends one iteration after the last, see Sapiens2Runner.
+    schedules = [PARAM_SCHEDULERS.build({'end': total + 1, **item}, default_args=dict(optimizer=ours))
+                 for item in cfg.param_scheduler]
+    reference = SequentialLR(theirs, [
+        LinearLR(theirs, start_factor=facts['warm_up_start'], total_iters=warm_up),
+        PolynomialLR(theirs, total_iters=total - warm_up, power=facts['power'])], milestones=[warm_up])
+    rates: list[list[float]] = [[], []]
+    for _ in range(total):
+        for optimizer, seen in zip((ours, theirs), rates):
+            seen.append(optimizer.param_groups[0]['lr'])
+            optimizer.step()
+        reference.step()
+        for schedule in schedules:
+            schedule.step()
+    np.testing.assert_allclose(*rates, rtol=1e-9, atol=0)
+    assert rates[0][0] == pytest.approx(facts['lr'] / 1000) and rates[0][warm_up] == pytest.approx(facts['lr'])
+    assert rates[0][-1] == pytest.approx(facts['lr'] / (total - warm_up))
+
+
+@pytest.mark.parametrize('path', [path for path in LEAVES if path.stem.endswith(VARIANTS)], ids=lambda path: path.stem)
+def test_small_gpu_recipe_changes_the_strategy_alone(path: Path) -> None:
+    cfg, whole = load_config(path), Config.fromfile(path.with_name(re.sub('_[a-z]+$', '', path.stem) + '.py'))
+    assert cfg.fine_tuning == dict(type='LoRA', rank=16) and cfg.model.backbone.pop('with_cp') is True
+    for key in ('model', 'train_dataloader', 'val_dataloader', 'train_cfg', 'param_scheduler'):
+        assert cfg[key] == whole[key], key
+    assert len(path.read_text(encoding='utf-8').splitlines()) <= 5
 
 
 def test_bases_do_not_overlap() -> None:
@@ -90,3 +149,22 @@ def test_other_sizes_say_only_what_differs(task: str, size: str) -> None:
     path = leaf(task, size)
     assert len(path.read_text(encoding='utf-8').splitlines()) <= 10
     assert '_base_ = ' in path.read_text(encoding='utf-8')
+
+
+def test_model_index_lists_every_leaf_once() -> None:
+    root = CONFIGS.parent
+    files = yaml.safe_load((root / 'model-index.yml').read_text(encoding='utf-8'))['Import']
+    indexes = {file: yaml.safe_load((root / file).read_text(encoding='utf-8')) for file in files}
+    collections = {item['Name'] for index in indexes.values() for item in index.get('Collections', ())}
+    models = [model for index in indexes.values() for model in index['Models']]
+    assert len({model['Name'] for model in models}) == len(models)
+    assert all(model['In Collection'] in collections for model in models)
+    assert all((root / model['Config']).is_file() for model in models if 'Config' in model)
+    for task in TASKS:
+        listed = [model for model in indexes[f'configs/{task}/metafile.yml']['Models']]
+        assert sorted(model['Config'] for model in listed) == sorted(
+            path.relative_to(root).as_posix() for path in LEAVES if path.parent.name == task)
+        for model in listed:
+            assert model['Name'] == Path(model['Config']).stem
+            assert model['Metadata']['Architecture'] == Config.fromfile(root / model['Config']).model.backbone.arch
+            assert not {'Results', 'Weights'} & model.keys()  # none have been trained

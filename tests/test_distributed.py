@@ -23,16 +23,12 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def train(work_dir: Path, data: list[str], processes: int) -> None:
-    """Two updates of four samples, shared by the processes."""
-    command = [sys.executable, str(ROOT / 'tools/train.py'), str(CONFIG), '--work-dir', str(work_dir), '--launcher',
-               'pytorch' if processes > 1 else 'none', '--cfg-options', *data, 'train_cfg.max_iters=2',
-               'model.backbone.arch=sapiens2_nano', f'train_dataloader.batch_size={2 // processes}',
-               'optim_wrapper.accumulative_counts=2', 'train_dataloader.num_workers=0', 'val_dataloader.num_workers=0',
-               'default_hooks.logger.interval=1', 'param_scheduler.0.start_factor=1.0',
-               # Biases before an instance norm have no gradient but rounding errors, which a small eps would blow up.
-               'optim_wrapper.optimizer.eps=0.01', 'optim_wrapper.optimizer.lr=0.1',
-               'default_hooks.checkpoint.interval=1']
+def launch(config: Path, work_dir: Path, options: list[str], processes: int = 2) -> None:
+    """Train with ``processes`` processes."""
+    command = [sys.executable, str(ROOT / 'tools/train.py'), str(config), '--work-dir', str(work_dir), '--launcher',
+               'pytorch' if processes > 1 else 'none', '--cfg-options', 'train_cfg.max_iters=2',
+               'model.backbone.arch=sapiens2_nano', 'train_dataloader.num_workers=0', 'val_dataloader.num_workers=0',
+               'default_hooks.logger.interval=1', 'default_hooks.checkpoint.interval=1', *options]
     shared = dict(os.environ, PYTHONPATH=str(ROOT), OMP_NUM_THREADS='1', WORLD_SIZE=str(processes),
                   MASTER_ADDR='127.0.0.1', MASTER_PORT=str(free_port()))
     running = [subprocess.Popen(command, env=dict(shared, RANK=str(rank), LOCAL_RANK=str(rank)), text=True,
@@ -40,6 +36,15 @@ def train(work_dir: Path, data: list[str], processes: int) -> None:
     for process in running:
         output, _ = process.communicate(timeout=300)
         assert process.returncode == 0, output
+
+
+def train(work_dir: Path, data: list[str], processes: int) -> None:
+    """Two updates of four samples, shared by the processes."""
+    launch(CONFIG, work_dir, [
+        *data, f'train_dataloader.batch_size={2 // processes}', 'optim_wrapper.accumulative_counts=2',
+        'param_scheduler.0.start_factor=1.0',
+        # Biases before an instance norm have no gradient but rounding errors, which a small eps would blow up.
+        'optim_wrapper.optimizer.eps=0.01', 'optim_wrapper.optimizer.lr=0.1'], processes)
 
 
 @pytest.mark.dist
@@ -61,3 +66,35 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
     assert (before[name] - one['state_dict'][name]).abs().max() > 1e-4
     assert rows[0][-1]['pose/AP'] == pytest.approx(rows[1][-1]['pose/AP'], abs=1e-6)
     assert [row['lr'] for row in rows[0][:2]] == [row['lr'] for row in rows[1][:2]]
+
+
+@pytest.mark.dist
+def test_unreadable_image_costs_one_draw_in_any_number_of_processes(tmp_path: Path) -> None:
+    data = write_data('pose', tmp_path / 'data')
+    picture = tmp_path / 'data' / '2.png'
+    picture.write_bytes(picture.read_bytes()[:1000])
+    # Validation is to be of whole pictures: it stops at an unreadable one.
+    data += ['val_dataloader.dataset.data_root=' + write_data('pose', tmp_path / 'val')[0].split('=')[1]]
+    states, lists = [], []
+    for processes in (1, 2):
+        work_dir = tmp_path / str(processes)
+        train(work_dir, data, processes)
+        states.append(torch.load(work_dir / 'iter_2.pth', weights_only=True))
+        lists.append([json.loads(line) for line in (work_dir / 'unreadable_images.jsonl').read_text().splitlines()])
+    for name, value in states[0]['state_dict'].items():
+        torch.testing.assert_close(states[1]['state_dict'][name], value, rtol=1e-4, atol=1e-6, msg=name)
+    assert lists[0] == lists[1] and [entry['path'] for entry in lists[0]] == [str(picture)]
+    assert states[0]['meta']['samples'] == states[1]['meta']['samples'] == 8
+
+
+@pytest.mark.dist
+def test_parts_that_are_not_trained_hold_nobody_up(tmp_path: Path) -> None:
+    """No loss looks at the scale branch of the head, and the backbone is frozen."""
+    data = write_data('pointmap', tmp_path / 'data')
+    launch(ROOT / 'configs/pointmap/sapiens2-tiny_pointmap_folder-256x192.py', tmp_path / 'run', [
+        *data, 'train_dataloader.batch_size=1', "model.decode_head.loss_decode=[{'type': 'L1Loss'}]",
+        "fine_tuning={'type': 'FrozenBackbone'}"])
+    state = torch.load(tmp_path / 'run' / 'iter_2.pth', weights_only=True)
+    trained = len(state['optimizer']['state'])
+    heads = [name for name in state['state_dict'] if name.startswith('decode_head.')]
+    assert trained == sum('.scale_' not in name for name in heads)

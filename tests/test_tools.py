@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import runpy
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
 from tiny_data import write_data
+
+from sapiens2.utils.config import ConfigError
 
 ROOT = Path(__file__).parents[1]
 TASKS = ('pose', 'seg', 'normal', 'pointmap', 'albedo')
@@ -82,6 +87,27 @@ def test_resumed_run_equals_unbroken_run(task: str, workers: int, tmp_path: Path
     assert any(not torch.equal(value, weights(first, 1)[name]) for name, value in whole.items())
 
 
+def test_mixture_of_data_sets_trains(tmp_path: Path) -> None:
+    for name, count in (('first', 4), ('second', 2)):
+        write_data('pose', tmp_path / name, count)
+    (tmp_path / 'mixed.py').write_text(f"""
+_base_ = [{config('pose')!r}]
+people = dict(type='CocoPoseDataset', ann_file='people.json', data_prefix=dict(img_path=''))
+train_dataloader = dict(dataset=dict(
+    _delete_=True, type='MixedDataset', weights=[3, 1], pipeline=_base_.train_pipeline,
+    datasets=[dict(data_root={str(tmp_path / 'first')!r}, **people),
+              dict(data_root={str(tmp_path / 'second')!r}, **people)]))
+val_dataloader = dict(dataset=dict(data_root={str(tmp_path / 'first')!r}, ann_file='people.json'))
+test_dataloader = val_dataloader
+""", encoding='utf-8')
+    assert tool('train', tmp_path / 'mixed.py', '--work-dir', tmp_path / 'run', *options([], 2, 1)) == 0
+    assert tool('train', tmp_path / 'mixed.py', '--work-dir', tmp_path / 'again', '--resume',
+                tmp_path / 'run' / 'iter_1.pth', *options([], 2)) == 0
+    whole, resumed = weights(tmp_path / 'run', 2), weights(tmp_path / 'again', 2)
+    for name, value in whole.items():
+        torch.testing.assert_close(resumed[name], value, rtol=0, atol=1e-6, msg=name)
+
+
 def test_resume_without_a_path(tmp_path: Path) -> None:
     data, work_dir = write_data('pose', tmp_path / 'data'), tmp_path / 'run'
     for iterations in (1, 2):
@@ -122,14 +148,65 @@ def test_training_starts_from_a_backbone_alone(tmp_path: Path) -> None:
     ([config('pose'), '--cfg-options', 'model.backbone.arch=sapiens2_2b'], "'sapiens2_2b'. Did you mean"),
     ([config('pose'), '--cfg-options', 'model.backbone.img_size=250,192'], 'divisible by 16'),
     ([config('pose'), '--resume', 'nowhere.pth'], "--resume: 'nowhere.pth' does not exist"),
+    ([config('pose'), '--cfg-options', "optim_wrapper.paramwise_cfg.custom_keys={'decoder': {'lr_mult': 2}}"],
+     "no parameter has 'decoder' in its name"),
+    ([config('pose'), '--cfg-options', "visualizer.vis_backends=[{'type': 'WandbVisBackend'}]"], 'pip install wandb'),
+    ([config('pose'), '--cfg-options', "visualizer.vis_backends=[{'type': 'MLflowVisBackend'}]"],
+     'pip install mlflow'),
 ])
 def test_wrong_input_is_one_message(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str],
                                     tmp_path: Path) -> None:
     if 'data' not in message:
-        arguments = [*arguments, '--cfg-options', *write_data('pose', tmp_path / 'data')]
+        arguments = [*arguments, '--cfg-options', *write_data('pose', tmp_path / 'data'),
+                     f'experiment_name=wrong{next(_RUNS)}']
     assert tool('train', *arguments, '--work-dir', tmp_path / 'run') == 2
     error = capsys.readouterr().err
     assert message in error and 'Traceback' not in error
+
+
+def test_traceback_on_request(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match='does not exist'):
+        tool('train', 'nowhere.py', '--traceback', '--work-dir', tmp_path)
+    assert tool('train', 'nowhere.py', '--work-dir', tmp_path) == 2
+    assert '--traceback shows where' in capsys.readouterr().err
+
+
+def test_sample_that_gives_no_finite_loss_is_one_message(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    data = write_data('pose', tmp_path / 'data')
+    assert tool('train', config('pose'), '--work-dir', tmp_path / 'run', *options(data),
+                'model.decode_head.loss_decode.loss_weight=1e39') == 2
+    error = capsys.readouterr().err
+    assert 'the loss of iteration 1 is not finite' in error and '.png' in error and 'Traceback' not in error
+
+
+def test_log_is_free_of_noise(tmp_path: Path) -> None:
+    data = write_data('pose', tmp_path / 'data')
+    command = [sys.executable, str(ROOT / 'tools' / 'train.py'), config('pose'), '--work-dir', str(tmp_path / 'run'),
+               '--amp', *options(data, 1)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300,
+                          env=dict(os.environ, PYTHONPATH=str(ROOT), OMP_NUM_THREADS='1'))
+    assert done.returncode == 0
+    for word in ('FileClient', 'HardDiskBackend', 'Mismatch dtype', 'will be deprecated'):
+        assert word not in done.stdout + done.stderr, word
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_stopped_run_says_how_to_go_on(number: int, tmp_path: Path) -> None:
+    data, work_dir = write_data('pose', tmp_path / 'data'), tmp_path / 'run'
+    command = [sys.executable, str(ROOT / 'tools' / 'train.py'), config('pose'), '--work-dir', str(work_dir),
+               *options(data, 50, 1), 'default_hooks.checkpoint.interval=50']
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               env=dict(os.environ, PYTHONPATH=str(ROOT), OMP_NUM_THREADS='1'))
+    seen = []
+    for line in process.stdout:
+        seen.append(line)
+        if '[ 2/50]' in line:
+            process.send_signal(number)
+            break
+    rest, _ = process.communicate(timeout=120)
+    assert process.returncode == 130, ''.join(seen) + rest
+    saved, = work_dir.glob('iter_*.pth')
+    assert f'saved in {saved}' in rest and '--resume' in rest and 'Traceback' not in rest
 
 
 def test_damaged_checkpoint_is_one_message(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

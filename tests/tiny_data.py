@@ -58,6 +58,7 @@ def _write_dense(task: str, folder: Path, name: str, rng: np.random.Generator) -
     mask = np.zeros(SIZE, np.uint8)
     mask[10:70, 10:50] = 255
     normal = rng.standard_normal((*SIZE, 3)).astype(np.float32)
+    normal[..., 2] = -np.abs(normal[..., 2])  # what a camera sees faces it
     files: dict[str, dict[str, Any]] = {
         'seg': dict(labels=rng.integers(0, 29, SIZE, dtype=np.uint8)),
         'normal': dict(normals=normal / np.linalg.norm(normal, axis=-1, keepdims=True), masks=mask),

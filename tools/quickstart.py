@@ -23,6 +23,9 @@ from sapiens2.visualization import contact_sheet, draw_field, draw_people
 # Heat maps of an untrained network have no peaks; draw every point all the same.
 ANY_SCORE = float('-inf')
 
+# What looks like a fault and is none: untrained albedo lies near zero, and what is negative is shown black.
+CAPTIONS = {'albedo': 'albedo (untrained: nearly black)'}
+
 
 def main() -> int:
     """Run, and say where the results are; 1 if a task failed."""
@@ -39,15 +42,15 @@ def main() -> int:
     tiles = [('portrait', image)]
     report = Report()
     for task in TASKS:
-        inferencer = Sapiens2Inferencer(task, args.model, device=args.device, flip_test=False)
+        inferencer = Sapiens2Inferencer(task, args.model, weights='random', device=args.device, flip_test=False)
         options = dict(whole_image=True) if task == 'pose' else {}
         results = inferencer.iterate([portrait], out_dir=args.out, score_thr=ANY_SCORE, **options)
         for result in report.follow(task, results, total=1):
             if result['error'] is None:
-                tiles.append((task, draw_people(image, result, ANY_SCORE) if task == 'pose'
+                tiles.append((CAPTIONS.get(task, task), draw_people(image, result, ANY_SCORE) if task == 'pose'
                               else draw_field(FIELD_OF_TASK[task], image, result[FIELD_OF_TASK[task]])))
     sheet = args.out / 'contact_sheet.jpg'
-    write_image(sheet, contact_sheet(tiles, columns=3, title=f'{args.model}, random weights'))
+    write_image(sheet, contact_sheet(tiles, columns=3, title=f'{args.model}, random weights: no result means anything'))
     report.print_summary(args.out)
     print(f'Contact sheet: {sheet} ({time.perf_counter() - start:.0f} s in all)')
     return 1 if report.problems else 0

@@ -14,6 +14,10 @@ default_hooks = dict(
     logger=dict(type='LoggerHook', interval=50, log_metric_by_epoch=False),
     param_scheduler=dict(type='ParamSchedulerHook'),
     checkpoint=dict(type='CheckpointHook', by_epoch=False, interval=1000, max_keep_ckpts=2))
-custom_hooks = [dict(type='FiniteLossHook')]
+custom_hooks = [
+    dict(type='FiniteLossHook'),
+    dict(type='UnreadableImagesHook'),
+    dict(type='SamplePicturesHook', interval=500),
+]
 load_from = None
 resume = False

@@ -1,28 +1,15 @@
-# Small enough to train on a laptop.
 _base_ = [
     '../_base_/default_runtime.py',
     '../_base_/schedules/adamw_tiny.py',
     '../_base_/models/seg.py',
     '../_base_/datasets/seg_folder.py',
+    '../_base_/tiny_dense.py',
 ]
-image_size = (256, 192)  # (H, W)
-train_pipeline = [
-    dict(type='LoadImage'),
-    dict(type='LoadFields'),
-    dict(type='RandomFlip', prob=0.5),
-    dict(type='Resize', size=image_size),
-    dict(type='PackInputs'),
-]
-test_pipeline = [
-    dict(type='LoadImage'),
-    dict(type='LoadFields', for_eval=True),
-    dict(type='Resize', size=image_size),
-    dict(type='PackInputs'),
-]
-
+# Segmentation does not keep the aspect of an image.
+test_resize = [dict(type='Resize', size=_base_.tiny_size), dict(type='PackInputs')]
 model = dict(
-    backbone=dict(arch='sapiens2_tiny', img_size=image_size),
+    backbone=_base_.tiny_backbone,
     decode_head=dict(deconv_out_channels=(128, 64, 32, 32), conv_out_channels=(32, 32)))
-train_dataloader = dict(batch_size=4, num_workers=1, dataset=dict(pipeline=train_pipeline))
-val_dataloader = dict(batch_size=4, num_workers=1, dataset=dict(pipeline=test_pipeline))
+train_dataloader = dict(**_base_.tiny_loader, dataset=dict(pipeline=_base_.tiny_train_pipeline))
+val_dataloader = dict(**_base_.tiny_loader, dataset=dict(pipeline=_base_.tiny_test_pipeline[:-2] + test_resize))
 test_dataloader = val_dataloader

@@ -22,6 +22,7 @@ from sapiens2.apis.person_boxes import BoxFinder, Boxes, PersonBoxes, box_fault,
 from sapiens2.apis.result_files import FIELD_OF_TASK, result_picture, write_result
 from sapiens2.apis.task_models import check_task, dataset_meta, inference_pipeline, set_image_size, task_config
 from sapiens2.models.checkpoints import build_model
+from sapiens2.models.checkpoints.build import RANDOM
 from sapiens2.models.checkpoints.describe import LAST_LAYERS
 from sapiens2.registry import TRANSFORMS
 from sapiens2.structures import DataSample
@@ -67,9 +68,11 @@ class Sapiens2Inferencer:
     Args:
         task: 'pose', 'seg', 'normal', 'pointmap' or 'albedo'.
         model: name of a model ('sapiens2_1b'), a config file, or a config.
-        weights: checkpoint in any supported format. With None or 'random' they are random, and a warning says so.
+        weights: checkpoint in any supported format. With None they are random, and a warning says so; 'random'
+            asks for that, so it is silent.
         device: 'auto' takes cuda, mps or cpu, in this order; or torch's name of a device.
-        dtype: 'auto' is bf16 where the device computes in it, fp32 elsewhere; 'bf16', 'fp32'.
+        dtype: 'auto' is bf16 where the device computes in it, fp32 elsewhere; 'bf16', 'fp32', or
+            their long names.
         img_size: (H, W) of the network's input, pixels; that of the config by default.
         flip_test: pose: average with the mirrored crop; as in the config by default.
 
@@ -92,8 +95,7 @@ class Sapiens2Inferencer:
         if flip_test is not None and task == 'pose':
             self.cfg.model.test_cfg = dict(self.cfg.model.get('test_cfg') or {}, flip_test=flip_test)
         self.dataset_meta = dataset_meta(task, self.cfg)
-        weights = None if weights == 'random' else weights
-        self.weights_name = 'random' if weights is None else Path(weights).name
+        self.weights_name = RANDOM if weights is None else Path(weights).name
         self.pipeline = Compose([TRANSFORMS.build(step) for step in inference_pipeline(self.cfg)])
         self.model = build_model(self.cfg.model, weights, self.device, self.dtype).eval()
         self.model_name = self.model.backbone.arch_name
@@ -130,8 +132,9 @@ class Sapiens2Inferencer:
             error: None, or why there is no result; then what follows is missing.
             files: paths written.
             pose: keypoints (people, K, 2) float32 x, y and bboxes (people, 4) x1, y1, x2, y2, pixels of the source
-                image; keypoint_scores (people, K), bbox_scores (people,); skipped_boxes, texts; message, why there are
-                no people, or None; boxes_from.
+                image; keypoint_scores (people, K), bbox_scores (people,); skipped_boxes, texts;
+                boxes_below_threshold, how many were left out for their score; message, why there are no people, or
+                None; boxes_from.
             seg: sem_seg (H, W) uint8. normal: normal (H, W, 3) float32. albedo: albedo (H, W, 3) float32.
             pointmap: pointmap (H, W, 3) float32 metres; scale (1,) float32.
 
@@ -219,7 +222,8 @@ class Sapiens2Inferencer:
             message = f'no people: none of the {len(skipped)} boxes is usable'
         job.people = PersonBoxes(people.boxes[kept], people.scores[kept])
         job.crops = len(kept)
-        job.result.update(boxes_from=boxes_from, skipped_boxes=skipped, message=message)
+        job.result.update(boxes_from=boxes_from, skipped_boxes=skipped, boxes_below_threshold=people.below_threshold,
+                          message=message)
 
     def _units(self, job: _Job) -> Iterator[dict[str, Any]]:
         """The network inputs of one image: the image itself, or one crop a person."""

@@ -24,7 +24,7 @@ def init_model(config: Union[str, Path, Config, dict],
         checkpoint: a file of weights of any format that is read here, or a folder in transformers' format. Without one
             the weights are random, and a warning says so.
         device: 'auto', 'cuda', 'cuda:1', 'mps' or 'cpu'.
-        dtype: of the parameters: 'bf16', 'fp32', 'auto' or torch's; default: float32.
+        dtype: of the parameters: 'bf16', 'fp32', their long names, 'auto' or torch's; default: float32.
 
     Returns:
         The model, with ``config`` as its attribute ``cfg``.

@@ -5,7 +5,7 @@ Below the output folder each task has a folder of its own, and in it each image 
 is after EXIF orientation.
 
 pose: NAME.json, UTF-8:
-    schema 'sapiens2/pose'; schema_version '1.0', the first number changes when a reader must.
+    schema 'sapiens2/pose'; schema_version '1.1', the first number changes when a reader must.
     image: file, as it was given, null for an array; width, height.
     model, weights: names; weights is 'random' for a network that was never trained.
     boxes_from: name of the file of boxes, or 'whole image', or 'boxes of the caller'.
@@ -14,6 +14,7 @@ pose: NAME.json, UTF-8:
         bbox [x1, y1, x2, y2], bbox_score, keypoints K pairs [x, y], keypoint_scores K numbers (peak of the heat map).
         Pixels, x to the right, y down, pixel centres at integers. Points may lie outside the image.
     skipped_boxes: texts, boxes in which nothing can be found and why.
+    boxes_below_threshold: how many more boxes were left out because their score is too low (since 1.1).
     message: why ``instances`` is empty, otherwise null.
 seg: NAME.png, 8 bits, the class of each pixel. NAME.npz: ``sem_seg`` (H, W) uint8; ``classes``, the names by label.
 normal: NAME.png, 8 bits RGB = (n + 1) / 2. NAME.npz: ``normal`` (H, W, 3) float16 unit vectors in the camera's frame
@@ -40,7 +41,7 @@ from sapiens2.visualization.layout import beside, fit_square
 from sapiens2.visualization.maps import normals_to_bgr, unit_to_bgr
 from sapiens2.visualization.pictures import draw_field, draw_people
 
-POSE_SCHEMA, POSE_SCHEMA_VERSION = 'sapiens2/pose', '1.0'
+POSE_SCHEMA, POSE_SCHEMA_VERSION = 'sapiens2/pose', '1.1'
 # Task -> its field in a data sample.
 FIELD_OF_TASK = {'seg': 'sem_seg', 'normal': 'normal', 'pointmap': 'pointmap', 'albedo': 'albedo'}
 # Task -> endings of its files of numbers.
@@ -83,7 +84,8 @@ def pose_document(result: Mapping[str, Any]) -> dict[str, Any]:
             'keypoints': [[round(x, 3), round(y, 3)] for x, y in points],
             'keypoint_scores': [round(score, 5) for score in scores],
         } for box, box_score, points, scores in people],
-        'skipped_boxes': result['skipped_boxes'], 'message': result['message'],
+        'skipped_boxes': result['skipped_boxes'], 'boxes_below_threshold': result['boxes_below_threshold'],
+        'message': result['message'],
     }
 
 

@@ -11,8 +11,8 @@ from mmengine.config import Config
 from sapiens2.datasets.metainfo import load_metainfo
 from sapiens2.utils.config import ConfigError, load_config
 from sapiens2.utils.paths import configs_dir
-from sapiens2.utils.suggest import unknown_name
-from sapiens2.utils.tasks import HEAD_OF_TASK, TASKS
+from sapiens2.utils.suggest import UnknownNameError, unknown_name
+from sapiens2.utils.tasks import HEAD_OF_TASK, TASKS, unknown_task
 
 
 def check_task(task: str) -> str:
@@ -22,7 +22,7 @@ def check_task(task: str) -> str:
         ValueError: if there is no such task; the nearest are offered.
     """
     if task not in TASKS:
-        raise ValueError(unknown_name(task, TASKS, 'task'))
+        raise UnknownNameError(unknown_task(task))
     return task
 
 
@@ -51,7 +51,8 @@ def task_config(task: str, model: Union[str, os.PathLike, Config]) -> Config:
     else:
         known = model_configs(task)
         if str(model) not in known:
-            raise ValueError(unknown_name(str(model), known, f'model for {task}') + ' Or give a config file (.py).')
+            raise UnknownNameError(unknown_name(str(model), known, f'model for {task}')
+                                   + ' Or give a config file (.py).')
         cfg = Config.fromfile(known[str(model)])
     head = cfg.get('model', {}).get('decode_head', {}).get('type')
     if head != HEAD_OF_TASK[task]:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 # As in sapiens2.models.checkpoints.convert, which would import torch.
 FORMATS = ('released', 'transformers')
-DTYPES = ('float32', 'bfloat16', 'float16')
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> None:
@@ -20,20 +19,23 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument('target', metavar='OUT', type=Path,
                         help='.safetensors file to write (released), or folder (transformers)')
     parser.add_argument('--to', required=True, choices=FORMATS, help='format to write')
-    parser.add_argument('--dtype', choices=DTYPES, help='dtype of the parameters (default: as in IN)')
+    parser.add_argument('--dtype', help='of the parameters: fp32, bf16 or fp16, or their long names '
+                                        '(default: as in IN)')
     parser.add_argument('--img-size', nargs=2, type=int, metavar=('H', 'W'),
-                        help='image size in pixels noted in the config of transformers (default: 1024 768)')
+                        help='image size in pixels that the weights are for, noted in what is written; transformers '
+                             'needs it (default: what IN notes)')
     parser.add_argument('--force', action='store_true', help='overwrite OUT')
     parser.set_defaults(func=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Convert and say what was written; 0 on success."""
-    import torch
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
     from sapiens2.models.checkpoints.convert import convert
+    from sapiens2.utils.devices import dtype_named
+    dtype = dtype_named(args.dtype) if args.dtype else None
     bar = Progress(TextColumn('writing'), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
                    console=Console(stderr=True))
 
@@ -43,8 +45,8 @@ def run(args: argparse.Namespace) -> int:
         bar.update(bar.task_ids[0], completed=done)
 
     with bar:
-        result = convert(args.source, args.target, args.to, dtype=getattr(torch, args.dtype) if args.dtype else None,
-                         img_size=args.img_size, force=args.force, progress=show)
+        result = convert(args.source, args.target, args.to, dtype=dtype, img_size=args.img_size, force=args.force,
+                         progress=show)
     print(f'read    {result.origin}\nholds   {result.description}\n'
           f'wrote   {result.tensors} tensors, {result.bytes / 1e6:,.1f} MB: {", ".join(map(str, result.files))}')
     return 0

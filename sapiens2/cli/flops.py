@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torch import nn
 
+SUFFIX_4K = '_4k'
+
 
 def add_parser(subparsers: argparse._SubParsersAction) -> None:
     """Add the verb to the command."""
@@ -20,7 +22,9 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
                     'computed and no weights are made, so any size can be counted. Without --arch and CONFIG: the '
                     'table of all released backbones.')
     parser.add_argument('config', nargs='?', metavar='CONFIG', help='config file of a whole model')
-    parser.add_argument('--arch', metavar='NAME', help='backbone, sapiens2_1b for instance')
+    parser.add_argument('--arch', metavar='NAME',
+                        help='backbone, sapiens2_1b for instance; sapiens2_1b_4k is the same as --arch sapiens2_1b '
+                             '--tokenizer')
     parser.add_argument('--img-size', nargs=2, type=int, metavar=('H', 'W'),
                         help='image size in pixels (default: what the model is built for)')
     parser.add_argument('--tokenizer', action='store_true', help='with the 4K tokenizer (default size 4096 3072)')
@@ -62,7 +66,9 @@ def _models(args: argparse.Namespace) -> Iterator[tuple[str, nn.Module, tuple[in
             model = MODELS.build(load_config(args.config).model)
         yield args.config, model, tuple(args.img_size or model.backbone.img_size)
         return
-    chosen = [(args.arch, args.tokenizer)] if args.arch else [
+    # The released 4K weights are called so; here it is an option of the backbone.
+    is_4k = bool(args.arch) and args.arch.endswith(SUFFIX_4K)
+    chosen = [(args.arch.removesuffix(SUFFIX_4K), args.tokenizer or is_4k)] if args.arch else [
         (name, args.tokenizer) for name in ARCHS if name.endswith('b')] + (
             [] if args.tokenizer else [('sapiens2_1b', True)])
     for arch, tokenizer in chosen:

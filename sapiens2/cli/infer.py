@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
-from sapiens2.utils.suggest import unknown_name
-from sapiens2.utils.tasks import TASKS
+from sapiens2.utils.tasks import TASKS, unknown_task
 
 if TYPE_CHECKING:
     from sapiens2.apis.image_sources import ImageSource
@@ -50,7 +49,7 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument('--score-thr', metavar='SCORE', type=float, default=0.3,
                         help='do not draw key points with a lower score (default: %(default)s)')
     parser.add_argument('--device', default='auto', help='auto, cuda, mps or cpu (default: %(default)s)')
-    parser.add_argument('--dtype', default='auto', help='auto, bf16 or fp32 (default: %(default)s)')
+    parser.add_argument('--dtype', default='auto', help='auto, bf16, fp32, or a long name (default: %(default)s)')
     parser.add_argument('--batch-size', metavar='N', type=positive,
                         help='images or people at a time (default: 1 on a CPU, else 8)')
     parser.add_argument('--img-size', metavar=('H', 'W'), type=positive, nargs=2,
@@ -63,7 +62,7 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
 
 def _task(text: str) -> str:
     if text not in (*TASKS, 'all'):
-        raise argparse.ArgumentTypeError(unknown_name(text, (*TASKS, 'all'), 'task'))
+        raise argparse.ArgumentTypeError(unknown_task(text, (*TASKS, 'all')))
     return text
 
 
@@ -74,8 +73,8 @@ def positive(text: str) -> int:
     return number
 
 
-def weights_by_task(tasks: Sequence[str], given: Sequence[str]) -> dict[str, Optional[str]]:
-    """Checkpoint of each task, None for random weights.
+def weights_by_task(tasks: Sequence[str], given: Sequence[str]) -> dict[str, str]:
+    """Checkpoint of each task, or ``random``.
 
     Args:
         given: FILE or ``random`` for all tasks, and TASK=FILE or TASK=random for one.
@@ -109,7 +108,7 @@ def weights_by_task(tasks: Sequence[str], given: Sequence[str]) -> dict[str, Opt
         # Now, not when the tasks before it are done.
         if not Path(file).exists():
             raise FileNotFoundError(f'--weights: {file}: no such file. `sapiens2 zoo` lists the released ones')
-    return {task: None if file == RANDOM else file for task, file in chosen.items()}
+    return chosen
 
 
 def run(args: argparse.Namespace) -> int:
@@ -123,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
     if 'pose' not in tasks and (args.boxes is not None or args.whole_image or args.flip_test):
         raise ValueError(f'--boxes, --whole-image and --flip-test are for pose, not for {args.task}')
     weights = weights_by_task(tasks, args.weights)
-    report = Report()
+    report = Report(args.box_thr)
     missing: list[str] = []
     sources = image_sources(args.inputs, missing, args.out)
     if not sources:
@@ -139,15 +138,15 @@ def run(args: argparse.Namespace) -> int:
     return 1 if report.problems else 0
 
 
-def _run_task(task: str, sources: Sequence[ImageSource], boxes: Optional[BoxFinder], weights: Optional[str],
+def _run_task(task: str, sources: Sequence[ImageSource], boxes: Optional[BoxFinder], weights: str,
               args: argparse.Namespace, report: Report) -> None:
     from sapiens2.apis import Sapiens2Inferencer
-    if weights is None:
-        print(f'NOTE: the {task} network has RANDOM weights: it was never trained, and its results mean nothing.',
-              file=sys.stderr)
     inferencer = Sapiens2Inferencer(
         task, args.config or args.model, weights, args.device, args.dtype,
         tuple(args.img_size) if args.img_size else None, args.flip_test if task == 'pose' else None)
+    if weights == RANDOM:
+        print(f'NOTE: the {task} network has RANDOM weights: it was never trained, and its results mean nothing.',
+              file=sys.stderr)
     results = inferencer.iterate(
         sources, boxes, batch_size=args.batch_size, out_dir=args.out, picture=not args.no_pictures,
         score_thr=args.score_thr)

@@ -10,13 +10,11 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import TextColumn
 from rich.table import Table
 
-
-def _printable(text: str) -> str:
-    """``text`` with escapes for what is no character: a file's name may hold line breaks and commands to terminals."""
-    return ''.join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
+from sapiens2.utils.printable import printable
+from sapiens2.utils.progress import progress_bar
 
 
 @dataclass
@@ -27,6 +25,7 @@ class _Count:
     failed: int = 0
     people: int = 0
     skipped_boxes: int = 0
+    boxes_below_threshold: int = 0
     without_people: int = 0
     seconds: float = 0.0
 
@@ -36,9 +35,11 @@ class Report:
     """Progress bars, problems and the summary of one run.
 
     Attributes:
+        box_thr: score below which boxes were left out, for the texts.
         problems: a line for each thing that was skipped.
     """
 
+    box_thr: float = 0.3
     problems: list[str] = field(default_factory=list)
     counts: dict[str, _Count] = field(default_factory=dict)
     # Progress and problems go to the error output, apart from what other programs may read.
@@ -48,9 +49,7 @@ class Report:
         """Pass ``results`` on with a progress bar; count them, and name what was skipped at once."""
         count = self.counts.setdefault(task, _Count())
         start = time.perf_counter()
-        columns = (TextColumn('{task.description}'), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-                   TextColumn('left'), TimeRemainingColumn(), TextColumn('{task.fields[rate]}'))
-        with Progress(*columns, console=self.console) as progress:
+        with progress_bar(self.console, TextColumn('{task.fields[rate]}')) as progress:
             bar = progress.add_task(task, total=total, rate='')
             for result in results:
                 self._add(count, task, result)
@@ -69,22 +68,31 @@ class Report:
             count.people += len(result['keypoints'])
             count.without_people += result['message'] is not None
             count.skipped_boxes += len(result['skipped_boxes'])
+            count.boxes_below_threshold += result['boxes_below_threshold']
             for text in result['skipped_boxes']:
                 self.add_problem(f'{task}: {result["path"]}: {text}')
 
     def add_problem(self, text: str) -> None:
         """Name something that is skipped."""
         self.problems.append(text)
-        self.console.print(f'[yellow]skipped[/] {escape(_printable(text))}', highlight=False, soft_wrap=True)
+        self.console.print(f'[yellow]skipped[/] {escape(printable(text))}', highlight=False, soft_wrap=True)
 
     def print_summary(self, folder: Path) -> None:
         """Print a table of all tasks, what is missing, and where the results are."""
-        table = Table('task', 'images done', 'skipped', 'people', 'boxes skipped', 'nobody', 'seconds')
+        table = Table('task', 'images done', 'skipped', 'people', 'boxes left out', 'no people', 'seconds')
         for task, count in self.counts.items():
-            pose = (count.people, count.skipped_boxes, count.without_people) if task == 'pose' else ('', '', '')
+            pose = (count.people, count.skipped_boxes + count.boxes_below_threshold, count.without_people) \
+                if task == 'pose' else ('', '', '')
             table.add_row(task, str(count.images - count.failed), str(count.failed), *map(str, pose),
                           f'{count.seconds:.1f}')
         self.console.print(table)
+        for task, count in self.counts.items():
+            if count.boxes_below_threshold:
+                self.console.print(f'{task}: boxes left out because their score is below {self.box_thr:g} (--box-thr): '
+                                   f'{count.boxes_below_threshold}', style='yellow', highlight=False, soft_wrap=True)
+            if count.without_people:
+                self.console.print(f'{task}: images without people ("message" in the JSON of each says why): '
+                                   f'{count.without_people}', style='yellow', highlight=False, soft_wrap=True)
         if self.problems:
             self.console.print(f'{len(self.problems)} problems, named above.', style='yellow')
         self.console.print(f'Results: {escape(str(folder))}', highlight=False, soft_wrap=True)

@@ -12,7 +12,8 @@ from sapiens2.utils.suggest import unknown_name
 from sapiens2.version import __version__
 
 # Verb -> module of this package that has ``add_parser``, in the order of the help text.
-VERBS = {name: f'sapiens2.cli.{name}' for name in ('infer', 'train', 'test', 'flops', 'convert', 'zoo', 'doctor')}
+VERBS = {name: f'sapiens2.cli.{name}' for name in (
+    'infer', 'train', 'test', 'data', 'synth', 'flops', 'convert', 'zoo', 'doctor')}
 _INTERRUPTED = 130
 
 
@@ -60,5 +61,5 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         if args.traceback:
             raise
         print(f'sapiens2 {args.verb}: error: {_message(error)}', file=sys.stderr)
-        print('(sapiens2 --traceback shows where in the program it arose)', file=sys.stderr)
+        print('(--traceback shows where in the program it arose)', file=sys.stderr)
         return 2

@@ -5,15 +5,20 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
+
+from sapiens2.utils.text_table import text_table
+
+if TYPE_CHECKING:
+    from sapiens2.utils.model_index import Release
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> None:
     """Add the verb to the command."""
     parser = subparsers.add_parser(
-        'zoo', help='list the weights that were released',
+        'zoo', help='list the weights that were released, and those that were not',
         description='List every set of weights of Sapiens2 and of the first Sapiens backbones: task, size, parameters, '
-                    'whether it was released, repository on huggingface.co, licences.')
+                    'whether the authors released it, repository on huggingface.co, licences.')
     parser.add_argument('name', nargs='?', metavar='NAME', help='say everything about one of them')
     parser.add_argument('--json', action='store_true', help='print JSON')
     parser.set_defaults(func=run)
@@ -27,26 +32,40 @@ def run(args: argparse.Namespace) -> int:
         entries = [dataclasses.asdict(release) for release in releases]
         print(json.dumps(entries[0] if args.name else entries, indent=2))
     elif args.name:
-        rows = [(field.replace('_', ' '), str(value)) for field, value in dataclasses.asdict(releases[0]).items()
-                if value is not None]
-        print('\n'.join(f'{field:<16} {value}' for field, value in rows))
+        print('\n'.join(f'{field:<22} {value}' for field, value in _rows(releases[0])))
     else:
-        print(_table([('NAME', 'TASK', 'SIZE', 'PARAMETERS', 'RELEASED', 'REPOSITORY', 'LICENCE OF CODE',
-                       'LICENCE OF WEIGHTS')] + [
-                           (release.name, release.task, release.size, _count(release.parameters),
-                            'yes' if release.released else 'no', release.repository or '-', release.code_license,
-                            release.weights_license or '-') for release in releases]))
+        print(text_table(('NAME', 'TASK', 'SIZE', 'PARAMETERS', 'FILE (MB)', 'RELEASED', 'REPOSITORY',
+                          'LICENCE OF CODE', 'LICENCE OF WEIGHTS'), [
+                              (release.name, release.task, release.size, _count(release.parameters),
+                               _megabytes(release), 'yes' if release.released else 'no', release.repository or '-',
+                               release.code_license, release.weights_license or '-') for release in releases],
+                         align='<<<>><<<<'))
         released = sum(release.released for release in releases)
-        print(f'\n{released} of {len(releases)} were released; no albedo weights and none of a task at 4K were. '
+        print(f'\n{released} of these {len(releases)} were released by the authors: no albedo weights and none of a '
+              'task at 4K. Sizes of files are estimated: four bytes a parameter.\n'
+              'Matting has weights for transformers, but no decoder here.\n'
               'sapiens2 zoo NAME gives the address of a file.')
     return 0
+
+
+def _rows(release: Release) -> list[tuple[str, str]]:
+    """Everything known of one set of weights."""
+    rows = []
+    for field, value in dataclasses.asdict(release).items():
+        if field == 'parameters':
+            rows += [(field, _count(value))] if value else []
+            if value and release.released:
+                rows.append(('size of the file', f'about {_megabytes(release)} MB, estimated: four bytes a parameter'))
+        elif value is not None:
+            rows.append((field.replace('_', ' '), {True: 'yes', False: 'no'}[value] if isinstance(value, bool)
+                         else str(value)))
+    return rows
 
 
 def _count(parameters: Optional[int]) -> str:
     return f'{parameters:,}' if parameters else '-'
 
 
-def _table(rows: list[tuple[str, ...]]) -> str:
-    """Columns separated by two spaces, as wide as their widest entry."""
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return '\n'.join('  '.join(f'{cell:<{width}}' for cell, width in zip(row, widths)).rstrip() for row in rows)
+def _megabytes(release: Release) -> str:
+    """Size of a released file in float32, in units of 1e6 bytes."""
+    return f'{4 * release.parameters / 1e6:,.0f}' if release.released and release.parameters else '-'

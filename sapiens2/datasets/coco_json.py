@@ -6,14 +6,15 @@ the Wild", ECCV 2020.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Optional
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Optional, Union
 
 import numpy as np
 
-from sapiens2.datasets.errors import DataError
+from sapiens2.datasets.checks.people import box_faults, point_faults
+from sapiens2.datasets.errors import DataError, Fault, Kind, Place, raise_first
 from sapiens2.datasets.json_files import read_json
-from sapiens2.datasets.metainfo import COCO17_NAMES, load_metainfo
+from sapiens2.datasets.metainfo import TABLE_OF_COUNT, load_metainfo
 from sapiens2.utils.suggest import unknown_name
 
 # What an entry may be asked to be; a number must be finite, too.
@@ -27,6 +28,8 @@ _WHOLEBODY_PARTS = {
     'keypoints': (17, None), 'foot_kpts': (6, 'foot_valid'), 'face_kpts': (68, 'face_valid'),
     'lefthand_kpts': (21, 'lefthand_valid'), 'righthand_kpts': (21, 'righthand_valid')}
 _WHOLEBODY_COUNT = 133
+# Points after these were labelled by a network, and their v may be its confidence.
+_WHOLEBODY_MANUAL = 23
 
 
 def read_coco(path: str, lists: Iterable[str] = ('images', 'annotations')) -> dict[str, Any]:
@@ -37,8 +40,8 @@ def read_coco(path: str, lists: Iterable[str] = ('images', 'annotations')) -> di
     """
     content = read_json(path)
     if not isinstance(content, dict):
-        raise DataError(f'{path}: an annotation file is an object with images and annotations, this is a '
-                        f'{type(content).__name__}; a list of detections goes into bbox_file')
+        raise DataError(Fault(Kind.WRONG_TYPE, path, 'an annotation file is an object with images and annotations, '
+                              f'this is a {type(content).__name__}', remedy='a list of detections goes into bbox_file'))
     for name in lists:
         objects(entry(content, name, path), f'{path}: {name}')
     return content
@@ -47,20 +50,21 @@ def read_coco(path: str, lists: Iterable[str] = ('images', 'annotations')) -> di
 def objects(value: Any, what: str) -> list[dict[str, Any]]:
     """``value``, if it is a list of JSON objects, or an error that says ``what`` is not."""
     if not isinstance(value, list):
-        raise DataError(f'{what} must be a list of objects, this is {value!r:.40}')
+        raise DataError(Fault(Kind.WRONG_TYPE, '', f'{what} must be a list of objects, this is {value!r:.40}'))
     for number, item in enumerate(value):
         if not isinstance(item, dict):
-            raise DataError(f'{what} {number} must be an object, this is {item!r:.40}')
+            raise DataError(Fault(Kind.WRONG_TYPE, '', f'{what} {number} must be an object, this is {item!r:.40}'))
     return value
 
 
-def entry(record: dict[str, Any], key: str, where: str, kind: Optional[str] = None) -> Any:
+def entry(record: dict[str, Any], key: str, where: Union[Place, str], kind: Optional[str] = None) -> Any:
     """``record[key]``, or an error that says ``where`` it is missing or not of ``kind``, one of ``KINDS``."""
     if key not in record:
-        raise DataError(f'{where}: ' + unknown_name(key, record, 'field') + f' It must have {key!r}')
+        raise DataError(Fault(Kind.MISSING_FIELD, where, unknown_name(key, record, 'field') + f' It must have {key!r}',
+                              key))
     value = record[key]
     if kind is not None and not (isinstance(value, KINDS[kind]) and (kind != 'number' or abs(value) < _LARGEST)):
-        raise DataError(f'{where}: {key} must be a {kind}, this is {value!r:.40}')
+        raise DataError(Fault(Kind.WRONG_TYPE, where, f'{key} must be a {kind}, this is {value!r:.40}', key))
     return value
 
 
@@ -97,8 +101,8 @@ class KeypointReader:
             index = {name: i for i, name in enumerate(table['keypoint_names'])}
             pairs = {i: index[name] for i, name in enumerate(names) if name in index}
             if not pairs:
-                raise DataError(f'{path}: none of its key points is one of {target!r}: '
-                                + unknown_name(names[0], index, 'key point'))
+                raise DataError(Fault(Kind.MISSING_FIELD, path, f'none of its key points is one of {target!r}: '
+                                      + unknown_name(names[0], index, 'key point'), 'categories'))
         self.sources = np.array(list(pairs), dtype=int)
         self.targets = np.array(list(pairs.values()), dtype=int)
 
@@ -108,38 +112,50 @@ class KeypointReader:
         for category in objects(content.get('categories') or [], f'{self.path}: categories'):
             if category.get('keypoints'):
                 return category['keypoints']
-        if any(_length(annotation.get('keypoints')) == 3 * len(COCO17_NAMES) for annotation in content['annotations']):
-            return COCO17_NAMES
-        raise DataError(f'{self.path}: its categories do not name the key points; set keypoint_set to one of '
-                        + ', '.join(KEYPOINT_SETS))
+        lengths = {_length(annotation.get('keypoints')) for annotation in content['annotations']}
+        for count, table in TABLE_OF_COUNT.items():
+            if 3 * count in lengths:
+                return load_metainfo(table)['keypoint_names']
+        raise DataError(Fault(Kind.MISSING_FIELD, self.path, 'its categories do not name the key points', 'categories',
+                              f'set keypoint_set to one of {", ".join(KEYPOINT_SETS)}'))
 
     def read(self, annotation: dict[str, Any]) -> np.ndarray:
-        """The (N, 3) float32 x, y, v of those source points that the target has, in the order of ``targets``.
+        """The (N, 3) float32 x, y, v of all points of the source, as they are annotated.
 
         Raises:
             DataError: naming file, annotation and field, if the number of values is wrong or one is no number.
         """
-        where = f'{self.path}: annotation {annotation.get("id")}'
+        place = Place(self.path, f'annotation {annotation.get("id")}')
         parts = [('keypoints', self.source_count, None)]
         if self.source_count == _WHOLEBODY_COUNT and _length(annotation.get('keypoints')) != 3 * _WHOLEBODY_COUNT:
             parts = [(field, count, flag) for field, (count, flag) in _WHOLEBODY_PARTS.items()]
-        points = np.concatenate([self._part(annotation, *part, where) for part in parts])[self.sources]
-        points[points[:, 2] <= 0] = 0
-        if not np.isfinite(points).all():
-            raise DataError(f'{where}: keypoints holds NaN or infinity for a labelled point; set its v to 0, or fix it')
-        return points
+        return np.concatenate([self._part(annotation, *part, place) for part in parts])
 
-    def _part(self, annotation: dict[str, Any], field: str, count: int, flag: Optional[str], where: str) -> np.ndarray:
+    @staticmethod
+    def _part(annotation: dict[str, Any], field: str, count: int, flag: Optional[str], place: Place) -> np.ndarray:
         if flag is not None and not annotation.get(flag, field in annotation):
             return np.zeros((count, 3), dtype=np.float32)
-        values = entry(annotation, field, where, 'list')
+        values = entry(annotation, field, place, 'list')
         if len(values) != 3 * count:
-            raise DataError(f'{where}: {field} holds {len(values)} numbers; {count} key points of x, y, v make '
-                            f'{3 * count}. Check keypoint_set, or the list')
+            raise DataError(Fault(Kind.WRONG_COUNT, place, f'{field} holds {len(values)} numbers; {count} key points '
+                                  f'of x, y, v make {3 * count}', field, 'check keypoint_set, or the list'))
         try:
             return np.array(values, dtype=np.float32).reshape(count, 3)
         except (TypeError, ValueError) as error:
-            raise DataError(f'{where}: {field} must hold numbers only') from error
+            raise DataError(Fault(Kind.WRONG_TYPE, place, f'{field} must hold numbers only', field)) from error
+
+    def faults(self, points: np.ndarray, size: Optional[tuple[int, int]], place: Place) -> Iterator[Fault]:
+        """What is wrong with the points that ``read`` gave, in a picture of ``size`` (W, H) if that is known."""
+        fractions = np.zeros(self.source_count, dtype=bool)
+        if self.source_count == _WHOLEBODY_COUNT:
+            fractions[_WHOLEBODY_MANUAL:] = True
+        return point_faults(points, fractions, size, place)
+
+    def select(self, points: np.ndarray) -> np.ndarray:
+        """Those of the source's points that the target has, in the order of ``targets``; zero where not labelled."""
+        points = points[self.sources]
+        points[~(points[:, 2] > 0)] = 0
+        return points
 
     def expand(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """All K target points: (1, K, 2) x, y and (1, K) 1 where labelled, float32; others are 0."""
@@ -154,23 +170,20 @@ def _is_wholebody(annotations: Sequence[dict[str, Any]]) -> bool:
                for annotation in annotations[:100])
 
 
-def read_box(box: Any, size: tuple[int, int], where: str) -> np.ndarray:
+def read_box(box: Any, size: tuple[int, int], where: Union[Place, str]) -> np.ndarray:
     """Turn x, y, w, h into (4,) float32 x1, y1, x2, y2, cut to the picture of ``size`` (W, H), pixels.
 
     Raises:
         DataError: saying ``where``, if the box is no four numbers, empty, or outside the picture.
     """
-    remedy = 'give [x, y, w, h] in pixels of the upright picture, or remove the annotation'
-    try:
-        x, y, width, height = (float(value) for value in box)
-    except (TypeError, ValueError) as error:
-        raise DataError(f'{where}: bbox {box} is no list of four numbers; {remedy}') from error
-    if not np.isfinite([x, y, width, height]).all():
-        raise DataError(f'{where}: bbox {box} holds NaN or infinity; {remedy}')
-    if width <= 0 or height <= 0:
-        raise DataError(f'{where}: bbox {box} is empty; {remedy}')
-    last = np.array(size) - 1
-    corners = np.concatenate([np.clip([x, y], 0, last), np.clip([x + width, y + height], 0, last)])
-    if (corners[2:] <= corners[:2]).any() and min(size) > 1:
-        raise DataError(f'{where}: bbox {box} lies outside the picture of {size[0]} x {size[1]} pixels; {remedy}')
-    return corners.astype(np.float32)
+    raise_first(box_faults(box, size, where))
+    return cut_box(box, size)
+
+
+def cut_box(box: Sequence[float], size: tuple[int, int]) -> np.ndarray:
+    """As ``read_box``, of a box that is known to be right."""
+    x, y, width, height = (float(value) for value in box)
+    right, bottom = size[0] - 1, size[1] - 1
+    corners = [min(max(value, 0), last)
+               for value, last in ((x, right), (y, bottom), (x + width, right), (y + height, bottom))]
+    return np.array(corners, dtype=np.float32)

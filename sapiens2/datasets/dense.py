@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional, Union
 
-from sapiens2.datasets.base import BaseHumanDataset
-from sapiens2.datasets.errors import DataError
+from sapiens2.datasets.errors import DataError, Fault, Kind
 from sapiens2.datasets.field_files import FIELD_ENDINGS, LabelTable
-from sapiens2.datasets.metainfo import flip_pairs, load_metainfo
+from sapiens2.datasets.metainfo import class_set
+from sapiens2.datasets.walked import Found, WalkedDataset
 from sapiens2.registry import DATASETS
 from sapiens2.utils.image_list import ImageFile, list_images
 from sapiens2.utils.suggest import unknown_name
 
-# Missing files that an error names before it only counts.
-_SHOWN = 5
-
 
 @DATASETS.register_module()
-class DenseFolderDataset(BaseHumanDataset):
+class DenseFolderDataset(WalkedDataset):
     """Images in one folder, each kind of ground truth in another, paired by relative path without ending.
 
     Layout with ``data_prefix=dict(img_path='images', sem_seg='labels', K='camera.json')``::
@@ -42,8 +39,8 @@ class DenseFolderDataset(BaseHumanDataset):
         kwargs: of ``BaseHumanDataset``.
 
     Raises:
-        DataError: naming the first images that lack ground truth, two files that are candidates for one image, or
-            an unknown field or map.
+        DataError: naming the first image that lacks ground truth and how many do, two files that are candidates for
+            one image, or an unknown field or map.
     """
 
     def __init__(self,
@@ -59,75 +56,84 @@ class DenseFolderDataset(BaseHumanDataset):
         if 'img_path' not in data_prefix:
             raise DataError("data_prefix: the folder of the images is missing; give img_path='images'")
         self.in_the_wild = in_the_wild
-        table: dict[str, Any] = {'dataset_name': 'dense'}
-        if 'sem_seg' in data_prefix:
-            table = load_metainfo(classes) if isinstance(classes, str) else {
-                'dataset_name': 'own', 'classes': list(classes), 'flip_pairs': flip_pairs(classes)}
-        meta = {**table, **(metainfo or {})}
+        meta = {**(class_set(classes) if 'sem_seg' in data_prefix else {'dataset_name': 'dense'}), **(metainfo or {})}
         self.label_table = _label_table(meta, label_map) if 'sem_seg' in data_prefix else None
         super().__init__(data_prefix=dict(data_prefix), ann_file=ann_file, metainfo=meta, **kwargs)
 
-    def load_data_list(self) -> list[dict[str, Any]]:
-        """One entry an image, with the paths of its ground truth."""
-        images = self._images()
-        paths = {name: self._pair(name, prefix, images) for name, prefix in self.data_prefix.items()
-                 if name != 'img_path'}
-        return [{
-            'img_path': str(image.path),
-            'img_id': image.relative.as_posix(),
-            'sample_id': str(image.path),
-            'in_the_wild': self.in_the_wild,
-            'field_paths': {name: found[number] for name, found in paths.items()},
-        } for number, image in enumerate(images)]
+    def walk(self) -> Iterator[Found]:
+        """Faults, and one entry an image, with the paths of its ground truth."""
+        images: list[ImageFile] = []
+        stems: dict[str, ImageFile] = {}
+        yield from self._images(images, stems)
+        paths: dict[str, dict[str, str]] = {}
+        for name, prefix in self.data_prefix.items():
+            if name != 'img_path':
+                paths[name] = {}
+                yield from self._pair(name, prefix, images, stems, paths[name])
+        for image in images:
+            stem = _stem(image.relative)
+            if all(stem in found for found in paths.values()):
+                yield {
+                    'img_path': str(image.path),
+                    'img_id': image.relative.as_posix(),
+                    'sample_id': str(image.path),
+                    'in_the_wild': self.in_the_wild,
+                    'field_paths': {name: found[stem] for name, found in paths.items()},
+                }
 
-    def _images(self) -> list[ImageFile]:
+    def _images(self, images: list[ImageFile], stems: dict[str, ImageFile]) -> Iterator[Fault]:
+        """Fill ``images`` with those of the split, and ``stems`` with all images by relative path without ending."""
         try:
             files = list_images([self.data_prefix['img_path']])
         except FileNotFoundError as error:
-            raise DataError(f"data_prefix['img_path']: {error}") from error
-        stems: dict[str, ImageFile] = {}
+            raise DataError(Fault(Kind.UNREADABLE, '', f"data_prefix['img_path']: {error}", 'img_path')) from error
         for file in files:
             other = stems.setdefault(_stem(file.relative), file)
             if other is not file:
-                raise DataError(f'{file.path} and {other.path} differ only in their ending, so their ground truth '
-                                'cannot be told apart; rename one')
+                yield Fault(Kind.AMBIGUOUS, str(file.path), f'it and {other.path} differ only in their ending, so '
+                            'their ground truth cannot be told apart', 'img_path', 'rename one')
         if not self.ann_file:
-            return files
+            images += stems.values()
+            return
         try:
             lines = Path(self.ann_file).read_text(encoding='utf-8-sig').splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f'{self.ann_file}: cannot be read as a list of images, UTF-8 text with one a line: '
-                            f'{error}') from error
+            raise DataError(Fault(Kind.UNREADABLE, self.ann_file, 'cannot be read as a list of images, UTF-8 text with '
+                                  f'one a line: {error}', 'ann_file')) from error
         by_name = {file.relative.as_posix(): file for file in files}
-        chosen = []
         for line in filter(None, map(str.strip, lines)):
             file = by_name.get(line) or stems.get(line)
             if file is None:
-                raise DataError(f'{self.ann_file}: ' + unknown_name(
-                    line, by_name, f'image in {self.data_prefix["img_path"]}'))
-            chosen.append(file)
-        return chosen
+                yield Fault(Kind.UNKNOWN_IMAGE, self.ann_file, unknown_name(
+                    line, by_name, f'image in {self.data_prefix["img_path"]}'), 'ann_file')
+            else:
+                images.append(file)
 
-    def _pair(self, name: str, prefix: str, images: Sequence[ImageFile]) -> list[str]:
-        """The file of field ``name`` for each image."""
+    def _pair(self, name: str, prefix: str, images: Sequence[ImageFile], stems: Mapping[str, ImageFile],
+              found: dict[str, str]) -> Iterator[Fault]:
+        """Fill ``found``, the file of field ``name`` by the stem of its image."""
+        where = f'data_prefix[{name!r}]'
         if name == 'K' and os.path.isfile(prefix):
-            return [prefix] * len(images)
+            found.update(dict.fromkeys(map(_stem, (image.relative for image in images)), prefix))
+            return
         if not os.path.isdir(prefix):
-            raise DataError(f'data_prefix[{name!r}]: {prefix} is no folder')
-        found: dict[str, str] = {}
-        for place, _, names in os.walk(prefix, followlinks=True):
+            raise DataError(Fault(Kind.MISSING_FIELD, '', f'{where}: {prefix} is no folder', name))
+        for place, folders, names in os.walk(prefix, followlinks=True):
+            folders.sort()
             for path in sorted(Path(place, file) for file in names if file.lower().endswith(FIELD_ENDINGS[name])):
-                other = found.setdefault(_stem(path.relative_to(prefix)), str(path))
+                stem = _stem(path.relative_to(prefix))
+                other = found.setdefault(stem, str(path))
                 if other != str(path):
-                    raise DataError(f'{path} and {other} could both be {name} of one image; remove one')
+                    yield Fault(Kind.AMBIGUOUS, str(path), f'it and {other} could both be {name} of one image', name,
+                                'remove one')
+                elif stem not in stems:
+                    yield Fault(Kind.NO_IMAGE, str(path), f'is {name} of no image in {self.data_prefix["img_path"]}',
+                                name, 'remove it, or add the image under the same path and name')
         missing = [image for image in images if _stem(image.relative) not in found]
-        if missing:
-            shown = ', '.join(image.relative.as_posix() for image in missing[:_SHOWN])
-            more = ', ...' if len(missing) > _SHOWN else ''
-            raise DataError(f'data_prefix[{name!r}]: {len(missing)} of {len(images)} images have no file in {prefix}: '
-                            f'{shown}{more}. Expected the same path and name, with an '
-                            f'ending of {" ".join(FIELD_ENDINGS[name])}; list the images to use in ann_file otherwise')
-        return [found[_stem(image.relative)] for image in images]
+        for image in missing:
+            yield Fault(Kind.NO_GROUND_TRUTH, str(image.path), f'{where}: no file for it in {prefix}; {len(missing)} '
+                        f'of {len(images)} images have none', name, 'expected is the same path and name, with an '
+                        f'ending of {" ".join(FIELD_ENDINGS[name])}; or list the images to use in ann_file')
 
     def get_data_info(self, idx: int) -> dict[str, Any]:
         """One image and the paths of its ground truth."""

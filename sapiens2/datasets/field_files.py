@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import cv2
 import numpy as np
 
-from sapiens2.datasets.errors import DataError
+from sapiens2.datasets.coco_segments import CocoSegments
+from sapiens2.datasets.checks.fields import length_faults
+from sapiens2.datasets.errors import DataError, Fault, Kind, raise_first
+from sapiens2.datasets.exr import read_exr
 from sapiens2.datasets.json_files import read_json
 from sapiens2.datasets.metainfo import IGNORE_LABEL
 from sapiens2.utils.image_io import read_labels, read_raster
@@ -18,7 +21,10 @@ from sapiens2.utils.suggest import unknown_name
 
 # Endings by which a field's file is found, those of arrays first.
 ARRAY_ENDINGS = ('.npy', '.npz')
+EXR_ENDING = '.exr'
 PICTURE_ENDINGS = ('.png', '.webp', '.tif', '.tiff', '.bmp', '.gif', '.jpg', '.jpeg')
+# Metres. Renderers write 1e10 or the like where a ray meets nothing.
+_NO_SURFACE = 1e9
 # Shorter than this, a stored normal is no direction but a hole or a blend with one.
 _SHORTEST_NORMAL = 0.5
 
@@ -49,23 +55,27 @@ class LabelTable:
         return cls(mapped, wrong, f'{sources[0]} to {sources[-1]}, or {IGNORE_LABEL} for none')
 
 
-def read_sem_seg(path: str, table: LabelTable) -> np.ndarray:
-    """Read (H, W) uint8 labels.
+def read_sem_seg(path: Union[str, CocoSegments], table: LabelTable) -> np.ndarray:
+    """Read (H, W) uint8 labels of a file, or draw them from polygons and run lengths.
 
     Raises:
         DataError: for values that ``table`` does not allow.
         ImageReadError: if the file is no label map.
     """
+    if isinstance(path, CocoSegments):
+        return path.draw()
     labels = _read_array(path, 'sem_seg') if _is_array(path) else read_labels(path)
     if labels.ndim != 2 or labels.dtype.kind not in 'iub':
-        raise DataError(f'{path}: sem_seg must be (H, W) integers, this is {labels.dtype} of shape {labels.shape}')
+        raise DataError(Fault(Kind.SHAPE, path, f'sem_seg must be (H, W) integers, this is {labels.dtype} of shape '
+                              f'{labels.shape}', 'sem_seg'))
     if labels.min() < 0 or labels.max() > 255:
-        raise DataError(f'{path}: sem_seg holds values from {labels.min()} to {labels.max()}; valid: {table.valid}')
+        raise DataError(Fault(Kind.LABEL_RANGE, path, f'sem_seg holds values from {labels.min()} to {labels.max()}; '
+                              f'valid: {table.valid}', 'sem_seg'))
     labels = labels.astype(np.uint8)
     if cv2.LUT(labels, table.wrong).any():
         values = [int(value) for value in np.unique(labels) if table.wrong[value]]
-        raise DataError(f'{path}: sem_seg holds labels {values}; valid: {table.valid}. Set label_map of the data set '
-                        'if these are labels of another class set')
+        raise DataError(Fault(Kind.LABEL_RANGE, path, f'sem_seg holds labels {values}; valid: {table.valid}', 'sem_seg',
+                              'set label_map of the data set if these are labels of another class set'))
     return cv2.LUT(labels, table.mapped)
 
 
@@ -73,9 +83,13 @@ def read_normal(path: str) -> np.ndarray:
     """Read (H, W, 3) float32 unit normals, camera frame; zero where there is none.
 
     A picture holds (n + 1) / 2 of full scale as RGB, with 8 or 16 bits; an array holds n.
+
+    Raises:
+        DataError: if many of the stored vectors are not of length 1.
     """
     stored = _three_channels(path, 'normal')
     normal = _unit_interval(path, stored, 'normal') * 2 - 1 if stored.dtype.kind == 'u' else stored.astype(np.float32)
+    raise_first(length_faults(normal, path))
     length = np.sqrt(np.einsum('hwc,hwc->hw', normal, normal))[..., None]
     valid = np.isfinite(length) & (length > _SHORTEST_NORMAL)
     return np.where(valid, normal / np.where(valid, length, 1), 0).astype(np.float32)
@@ -89,12 +103,13 @@ def read_depth(path: str, unit: float) -> np.ndarray:
     depth = _read_array(path, 'depth') if _is_array(path) else read_raster(path)
     depth = depth[..., 0] if depth.ndim == 3 and depth.shape[2] == 1 else depth
     if depth.ndim != 2 or depth.dtype.kind not in 'iuf':
-        raise DataError(f'{path}: depth must be (H, W) numbers, this is {depth.dtype} of shape {depth.shape}')
+        raise DataError(Fault(Kind.SHAPE, path, f'depth must be (H, W) numbers, this is {depth.dtype} of shape '
+                              f'{depth.shape}', 'depth'))
     if depth.dtype == np.uint8:
-        raise DataError(f'{path}: 8 bits are too few for depth; save whole millimetres in a 16-bit PNG, or metres '
-                        'as npy')
+        raise DataError(Fault(Kind.DEPTH_UNIT, path, '8 bits are too few for depth', 'depth',
+                              'save whole millimetres in a 16-bit PNG, or metres as npy'))
     metres = depth.astype(np.float32) * (unit if depth.dtype.kind in 'iu' else 1)
-    metres[~(np.isfinite(metres) & (metres > 0))] = 0
+    metres[~(np.isfinite(metres) & (metres > 0) & (metres < _NO_SURFACE))] = 0
     return metres
 
 
@@ -103,8 +118,9 @@ def read_albedo(path: str) -> np.ndarray:
     stored = _three_channels(path, 'albedo')
     albedo = _unit_interval(path, stored, 'albedo') if stored.dtype.kind == 'u' else stored.astype(np.float32)
     if not (albedo.min() >= 0 and albedo.max() <= 1):  # NaN included
-        raise DataError(f'{path}: albedo must lie in [0, 1], this goes from {albedo.min():.3g} to {albedo.max():.3g}; '
-                        'store 0 where there is none and leave it out of the mask')
+        raise DataError(Fault(Kind.ALBEDO_RANGE, path, 'albedo must lie in [0, 1], this goes from '
+                              f'{albedo.min():.3g} to {albedo.max():.3g}', 'albedo',
+                              'store 0 where there is none and leave it out of the mask'))
     return albedo
 
 
@@ -115,7 +131,7 @@ def read_mask(path: str) -> np.ndarray:
         mask = mask[..., :-1]
     mask = mask.max(axis=2) if mask.ndim == 3 else mask
     if mask.ndim != 2:
-        raise DataError(f'{path}: mask must be (H, W), this is {mask.shape}')
+        raise DataError(Fault(Kind.SHAPE, path, f'mask must be (H, W), this is {mask.shape}', 'mask'))
     if mask.dtype.kind == 'u' and mask.max() > 1:
         return (mask > np.iinfo(mask.dtype).max // 2).astype(np.uint8)
     return (mask > 0.5).astype(np.uint8)
@@ -136,19 +152,19 @@ def read_intrinsics(path: str) -> np.ndarray:
     try:
         matrix = np.asarray(values, dtype=np.float32).reshape(3, 3)
     except (TypeError, ValueError) as error:
-        raise DataError(f'{path}: K must be a 3x3 matrix of numbers') from error
+        raise DataError(Fault(Kind.SHAPE, path, 'K must be a 3x3 matrix of numbers', 'K')) from error
     if not np.isfinite(matrix).all() or matrix[0, 0] <= 0 or matrix[1, 1] <= 0 or matrix[2].tolist() != [0, 0, 1]:
-        raise DataError(f'{path}: K must be [[fx, s, cx], [0, fy, cy], [0, 0, 1]] with fx, fy > 0 in pixels, '
-                        f'this is {matrix.tolist()}')
+        raise DataError(Fault(Kind.CAMERA, path, 'K must be [[fx, s, cx], [0, fy, cy], [0, 0, 1]] with fx, fy > 0 in '
+                              f'pixels, this is {matrix.tolist()}', 'K'))
     return matrix
 
 
 # Field -> endings of its files, in order of preference.
 FIELD_ENDINGS: dict[str, tuple[str, ...]] = {
     'sem_seg': PICTURE_ENDINGS + ARRAY_ENDINGS,
-    'normal': ARRAY_ENDINGS + PICTURE_ENDINGS,
-    'depth': ARRAY_ENDINGS + PICTURE_ENDINGS,
-    'albedo': ARRAY_ENDINGS + PICTURE_ENDINGS,
+    'normal': (*ARRAY_ENDINGS, EXR_ENDING, *PICTURE_ENDINGS),
+    'depth': (*ARRAY_ENDINGS, EXR_ENDING, *PICTURE_ENDINGS),
+    'albedo': (*ARRAY_ENDINGS, EXR_ENDING, *PICTURE_ENDINGS),
     'mask': PICTURE_ENDINGS + ARRAY_ENDINGS,
     'K': ('.json', *ARRAY_ENDINGS),
 }
@@ -160,16 +176,19 @@ def _read_intrinsics_json(path: str) -> Any:
         return values['K'] if isinstance(values, dict) else values
     for key in ('fx', 'fy', 'cx', 'cy'):
         if key not in values:
-            raise DataError(f'{path}: ' + unknown_name(key, values, 'entry') + ' Give K, or fx, fy, cx and cy')
+            raise DataError(Fault(Kind.MISSING_FIELD, path, unknown_name(key, values, 'entry')
+                                  + ' Give K, or fx, fy, cx and cy', 'K'))
     return [[values['fx'], 0, values['cx']], [0, values['fy'], values['cy']], [0, 0, 1]]
 
 
 def _is_array(path: str) -> bool:
-    return path.lower().endswith(ARRAY_ENDINGS)
+    return path.lower().endswith((*ARRAY_ENDINGS, EXR_ENDING))
 
 
 def _read_array(path: str, key: str) -> np.ndarray:
-    """Read an ``.npy``, or the one array or that called ``key`` of an ``.npz``."""
+    """Read an ``.npy``, the one array or that called ``key`` of an ``.npz``, or the channels of an OpenEXR file."""
+    if path.lower().endswith(EXR_ENDING):
+        return read_exr(path, channels=1 if key == 'depth' else 3, layer=key)
     try:
         loaded = np.load(path, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
@@ -177,12 +196,12 @@ def _read_array(path: str, key: str) -> np.ndarray:
         with loaded:
             names = loaded.files
             if key not in names and len(names) != 1:
-                raise DataError(f'{path}: ' + unknown_name(key, names, 'array'))
+                raise DataError(Fault(Kind.MISSING_FIELD, path, unknown_name(key, names, 'array'), key))
             return loaded[key if key in names else names[0]]
     except DataError:
         raise
     except Exception as error:  # NumPy, zipfile and zlib each have their own for a damaged file
-        raise DataError(f'{path}: cannot be read as a NumPy file: {error}') from error
+        raise DataError(Fault(Kind.UNREADABLE, path, f'cannot be read as a NumPy file: {error}', key)) from error
 
 
 def _three_channels(path: str, name: str) -> np.ndarray:
@@ -193,15 +212,16 @@ def _three_channels(path: str, name: str) -> np.ndarray:
         stored = read_raster(path)
         stored = stored[..., :3] if stored.ndim == 3 and stored.shape[2] == 4 else stored
     if stored.ndim != 3 or stored.shape[2] != 3 or stored.dtype.kind not in 'uf':
-        raise DataError(f'{path}: {name} must be (H, W, 3), floats or 8- or 16-bit levels; '
-                        f'this is {stored.dtype} of shape {stored.shape}')
+        raise DataError(Fault(Kind.SHAPE, path, f'{name} must be (H, W, 3), floats or 8- or 16-bit levels; this is '
+                              f'{stored.dtype} of shape {stored.shape}', name))
     return stored
 
 
 def _unit_interval(path: str, stored: np.ndarray, name: str) -> np.ndarray:
     """Levels of 8 or 16 bits as float32 in [0, 1]."""
     if stored.dtype not in (np.uint8, np.uint16):
-        raise DataError(f'{path}: {name} is stored as {stored.dtype}; save 8 or 16 bits, or floats')
+        raise DataError(Fault(Kind.SHAPE, path, f'{name} is stored as {stored.dtype}', name,
+                              'save 8 or 16 bits, or floats'))
     return stored.astype(np.float32) / np.float32(np.iinfo(stored.dtype).max)
 
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sapiens2.datasets.errors import DataError
+from sapiens2.datasets.errors import DataError, Fault, Kind
 
 
 def read_json(path: str) -> Any:
@@ -18,4 +18,4 @@ def read_json(path: str) -> Any:
     try:
         return json.loads(Path(path).read_text(encoding='utf-8-sig'))
     except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f'{path}: cannot be read as JSON: {error}') from error
+        raise DataError(Fault(Kind.UNREADABLE, path, f'cannot be read as JSON: {error}')) from error

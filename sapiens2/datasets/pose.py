@@ -8,16 +8,18 @@ from typing import Any, Optional
 
 import numpy as np
 
-from sapiens2.datasets.base import BaseHumanDataset
-from sapiens2.datasets.coco_json import KeypointReader, entry, objects, read_box, read_coco
-from sapiens2.datasets.errors import DataError
+from sapiens2.datasets.checks.people import box_faults
+from sapiens2.datasets.coco_images import image_of, read_images
+from sapiens2.datasets.coco_json import KeypointReader, cut_box, entry, objects, read_coco
+from sapiens2.datasets.errors import Fault, Kind, Place, collecting
 from sapiens2.datasets.json_files import read_json
 from sapiens2.datasets.metainfo import load_metainfo
+from sapiens2.datasets.walked import Found, WalkedDataset
 from sapiens2.registry import DATASETS
 
 
 @DATASETS.register_module()
-class CocoPoseDataset(BaseHumanDataset):
+class CocoPoseDataset(WalkedDataset):
     """One sample a person, from a COCO JSON with 17, 133 (COCO-WholeBody), 308 or any other named key points.
 
     The points are given as those of ``target``: points of the same name, and for COCO-WholeBody by its table. Points
@@ -39,7 +41,7 @@ class CocoPoseDataset(BaseHumanDataset):
 
     Raises:
         DataError: naming file, annotation, field and remedy, for a wrong count of values, a box that is empty, not a
-            number or outside, an unknown image, and the like.
+            number or outside, a visible point outside the picture, an unknown image, an id used twice, and the like.
     """
 
     def __init__(self,
@@ -60,67 +62,93 @@ class CocoPoseDataset(BaseHumanDataset):
         super().__init__(ann_file=ann_file, data_root=data_root,
                          metainfo={**load_metainfo(target), **(metainfo or {})}, **kwargs)
 
-    def load_data_list(self) -> list[dict[str, Any]]:
-        """One entry a person."""
+    def walk(self) -> Iterator[Found]:
+        """Faults, and one entry a person."""
         content = read_coco(self.ann_file)
         self.reader = KeypointReader(content, self.keypoint_set, self.target, self.ann_file)
-        images = {entry(image, 'id', f'{self.ann_file}: an image', 'number or text'): self._image(image)
-                  for image in content['images']}
-        people = self._people(content['annotations'], images) if self.bbox_file is None else self._detections(images)
-        return list(people)
+        images: dict[Any, dict[str, Any]] = {}
+        yield from read_images(content['images'], self.ann_file, self.data_prefix.get('img_path', ''), images)
+        if self.bbox_file is None:
+            yield from self._people(content['annotations'], images)
+        else:
+            yield from self._detections(images)
 
-    def _image(self, image: dict[str, Any]) -> dict[str, Any]:
-        where = f'{self.ann_file}: image {image["id"]}'
-        return {
-            'img_id': image['id'],
-            'img_path': os.path.join(self.data_prefix.get('img_path', ''), entry(image, 'file_name', where, 'text')),
-            'height': int(entry(image, 'height', where, 'number')),
-            'width': int(entry(image, 'width', where, 'number')),
-        }
+    def _person(self, images: dict[Any, dict[str, Any]], record: dict[str, Any], place: Place,
+                faults: list[Fault]) -> Optional[dict[str, Any]]:
+        """The part of an entry that annotated and detected people share; None if there are faults.
 
-    def _person(self, images: dict[Any, dict[str, Any]], record: dict[str, Any], where: str) -> dict[str, Any]:
-        """The part of an entry that annotated and detected people share."""
-        image_id = entry(record, 'image_id', where, 'number or text')
-        if image_id not in images:
-            raise DataError(f'{where}: image_id {image_id!r} is not among the images of {self.ann_file}')
-        image = images[image_id]
-        box = read_box(entry(record, 'bbox', where), (image['width'], image['height']), where)
-        return {**image, 'bboxes': box[None]}
+        Raises:
+            DataError: if its image is unknown.
+        """
+        image = image_of(record, place, self.ann_file, images)
+        box, size = entry(record, 'bbox', place), (image['width'], image['height'])
+        faults += box_faults(box, size, place)
+        return None if any(not fault.warning for fault in faults) else {**image, 'bboxes': cut_box(box, size)[None]}
 
-    def _people(self, annotations: list[dict[str, Any]], images: dict[Any, dict]) -> Iterator[dict[str, Any]]:
+    def _people(self, annotations: list[dict[str, Any]], images: dict[Any, dict]) -> Iterator[Found]:
         """Annotated people."""
+        ids: set[Any] = set()
         for annotation in annotations:
             if annotation.get('iscrowd') or not annotation.get('keypoints'):
                 continue
-            points = self.reader.read(annotation)
-            if np.count_nonzero(points[:, 2]) < max(self.min_visible_keypoints, 1):
-                continue
-            where = f'{self.ann_file}: annotation {entry(annotation, "id", self.ann_file)}'
-            person = self._person(images, annotation, where)
-            width, height = person['bboxes'][0, 2:] - person['bboxes'][0, :2]
-            area = entry(annotation, 'area', where, 'number') if 'area' in annotation else width * height
-            yield {
-                **person,
-                'sample_id': f'{person["img_path"]} (annotation {annotation["id"]})',
-                'ann_id': np.array([annotation['id']]),
-                'bbox_scores': np.ones(1, dtype=np.float32),
-                'area': np.array([area], dtype=np.float32),
-                'points': points,
-            }
+            faults: list[Fault] = []
+            person = None
+            with collecting(faults):
+                person = self._annotated(annotation, images, ids, faults)
+            yield from faults
+            if person is not None:
+                yield person
 
-    def _detections(self, images: dict[Any, dict]) -> Iterator[dict[str, Any]]:
+    def _annotated(self, annotation: dict[str, Any], images: dict[Any, dict], ids: set[Any],
+                   faults: list[Fault]) -> Optional[dict[str, Any]]:
+        """One annotated person; None if it has faults, or too few points."""
+        ann_id = entry(annotation, 'id', self.ann_file, 'number or text')
+        place = Place(self.ann_file, f'annotation {ann_id}')
+        if ann_id in ids:
+            faults.append(Fault(Kind.DUPLICATE_ID, place, 'its id is used twice', 'id', 'give each its own'))
+        ids.add(ann_id)
+        with collecting(faults):
+            points = self.reader.read(annotation)
+            image_id = annotation.get('image_id')
+            image = images.get(image_id) if isinstance(image_id, (int, str)) else None
+            size = (image['width'], image['height']) if image else None
+            faults += self.reader.faults(points, size, place)
+            points = self.reader.select(points)
+            if np.count_nonzero(points[:, 2]) < max(self.min_visible_keypoints, 1):
+                return None
+        person = self._person(images, annotation, place, faults)
+        if person is None:
+            return None
+        width, height = person['bboxes'][0, 2:] - person['bboxes'][0, :2]
+        area = entry(annotation, 'area', place, 'number') if 'area' in annotation else width * height
+        return {
+            **person,
+            'sample_id': f'{person["img_path"]} (annotation {ann_id})',
+            'ann_id': np.array([ann_id]),
+            'bbox_scores': np.ones(1, dtype=np.float32),
+            'area': np.array([area], dtype=np.float32),
+            'points': points,
+        }
+
+    def _detections(self, images: dict[Any, dict]) -> Iterator[Found]:
         """Detected people."""
         detections = objects(read_json(self.bbox_file), f'{self.bbox_file}: detections (image_id, bbox, score)')
         for number, detection in enumerate(detections):
-            where = f'{self.bbox_file}: detection {number}'
-            if detection.get('category_id', 1) != 1 or entry(detection, 'score', where, 'number') < self.bbox_score_thr:
-                continue
-            person = self._person(images, detection, where)
-            yield {
-                **person,
-                'sample_id': f'{person["img_path"]} (detection {number})',
-                'bbox_scores': np.array([detection['score']], dtype=np.float32),
-            }
+            place = Place(self.bbox_file, f'detection {number}')
+            faults: list[Fault] = []
+            person = None
+            with collecting(faults):
+                if detection.get('category_id', 1) != 1 \
+                        or entry(detection, 'score', place, 'number') < self.bbox_score_thr:
+                    continue
+                person = self._person(images, detection, place, faults)
+            yield from faults
+            if person is not None:
+                yield {
+                    **person,
+                    'sample_id': f'{person["img_path"]} (detection {number})',
+                    'bbox_scores': np.array([detection['score']], dtype=np.float32),
+                }
 
     def get_data_info(self, idx: int) -> dict[str, Any]:
         """One person, the points in their places among those of the target."""

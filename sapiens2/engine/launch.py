@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -52,19 +53,21 @@ def train(cfg: Config, *, resume: Optional[str] = None, amp: bool = False) -> nn
         amp: run the forward pass in bfloat16.
 
     Raises:
-        ConfigError: if data or the checkpoint is missing.
+        ConfigError: if data, the checkpoint or a package is missing.
     """
     check_data(cfg, 'train_dataloader', 'val_dataloader')
     checkpoint = latest_checkpoint(cfg.work_dir) if resume == AUTO else resume
     if resume == AUTO and checkpoint is None:
         print_log(f'--resume: no checkpoint in {cfg.work_dir} yet, so the run starts at iteration 0', logger='current')
     if checkpoint is not None:
+        cfg.started_from = cfg.get('load_from')  # what is frozen comes from there
         cfg.load_from, cfg.resume = str(checkpoint), True
     if cfg.get('load_from'):
         check_file(cfg.load_from, '--resume' if checkpoint else 'load_from')
     if amp and cfg.optim_wrapper.get('type', 'OptimWrapper') == 'OptimWrapper':
         cfg.optim_wrapper.type = AMP_WRAPPER
-    return build_runner(cfg).train()
+    with missing_packages():
+        return build_runner(cfg).train()
 
 
 def test(cfg: Config, checkpoint: Union[str, Path], dump: Optional[Union[str, Path]] = None) -> dict[str, float]:
@@ -88,7 +91,17 @@ def test(cfg: Config, checkpoint: Union[str, Path], dump: Optional[Union[str, Pa
         metrics = cfg.test_evaluator
         cfg.test_evaluator = [*(metrics if isinstance(metrics, (list, tuple)) else [metrics]),
                               dict(type='DumpResults', out_file_path=str(dump))]
-    return build_runner(cfg).test()
+    with missing_packages():
+        return build_runner(cfg).test()
+
+
+@contextmanager
+def missing_packages() -> Iterator[None]:
+    """Turn the lack of an optional package (peft, wandb, ...) into ConfigError; those who need it say how to get it."""
+    try:
+        yield
+    except ImportError as error:
+        raise ConfigError(f'the config needs a package that is not installed. {error}') from error
 
 
 def build_runner(cfg: Config) -> Sapiens2Runner:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 import os
 import re
 import time
@@ -15,13 +17,15 @@ from mmengine.device import get_device
 from mmengine.dist import is_distributed, master_only
 from mmengine.model import is_model_wrapper
 from mmengine.optim import OptimWrapper, _ParamScheduler
-from mmengine.runner import BaseLoop, Runner
-from torch import distributed, nn
+from mmengine.runner import Runner
+from torch import Tensor, distributed, nn
 
-from sapiens2.engine.plain import pack_message_hub, plain, unpack_message_hub
+from sapiens2.engine.fine_tuning import FineTuning
+from sapiens2.engine.hooks.stop import StopHook, Stopped
+from sapiens2.engine.plain import AVERAGED_WEIGHTS, TRAINING_WEIGHTS, pack_message_hub, plain, unpack_message_hub
 from sapiens2.models.checkpoints import CheckpointError, load_checkpoint, load_pickle, open_checkpoint
 from sapiens2.models.checkpoints.load import match
-from sapiens2.registry import RUNNERS
+from sapiens2.registry import FINE_TUNING, RUNNERS
 from sapiens2.utils.atomic import atomic_path
 from sapiens2.version import __version__
 
@@ -64,6 +68,11 @@ def holds_backbone_alone(model: nn.Module, filename: Union[str, Path]) -> bool:
     return sorted(report.missing) == sorted(outside) and not (report.unexpected or report.misshapen)
 
 
+def is_of_use(record: logging.LogRecord) -> bool:
+    """False for two warnings about parts of MMEngine which MMEngine's own hook for checkpoints makes and never uses."""
+    return '"FileClient" will be deprecated' not in str(record.msg) and '"HardDiskBackend" is' not in str(record.msg)
+
+
 @RUNNERS.register_module()
 class Sapiens2Runner(Runner):
     """Differs from MMEngine's ``Runner`` in these points:
@@ -73,8 +82,16 @@ class Sapiens2Runner(Runner):
     * ``load_from`` takes every format of ``sapiens2.models.checkpoints``, and is strict: a checkpoint that does not fit
       is an error. Only training may start from a backbone alone.
     * A resumed run continues an unbroken one exactly (see ``UpdateTrainLoop``).
+    * ``state_dict`` of a checkpoint is what validation measured, and fits the model that the config describes: averages
+      of an ``EMAHook`` are in it, and adapters of ``fine_tuning`` are added in. What training alone needs lies beside.
+    * Ctrl-C and SIGTERM save the last finished iteration (``StopHook``).
+    * Schedules of the learning rate end as torch's do.
     * Without an accelerator, distributed training uses gloo.
     """
+
+    _is_training = False
+    _fine_tuning: Optional[FineTuning] = None
+    _started_from: Optional[str] = None
 
     def setup_env(self, env_cfg: dict) -> None:
         """See MMEngine. Starts gloo itself where there is no GPU, since MMEngine would select a CUDA device."""
@@ -88,13 +105,37 @@ class Sapiens2Runner(Runner):
             model_wrapper_cfg = dict(broadcast_buffers=False, device_ids=None, **(model_wrapper_cfg or {}))
         return super().wrap_model(model_wrapper_cfg, model)
 
+    @functools.cached_property
+    def _cfg_text(self) -> str:
+        return self.cfg.pretty_text  # takes a second
+
     @property
     def bare_model(self) -> nn.Module:
         """The model without its distributed wrapper."""
         return self.model.module if is_model_wrapper(self.model) else self.model
 
+    def trained_parameters(self) -> dict[str, nn.Parameter]:
+        """The parameters that are trained, by their names in ``bare_model``."""
+        return {name: parameter for name, parameter in self.bare_model.named_parameters() if parameter.requires_grad}
+
+    def weights_for_use(self) -> dict[str, Tensor]:
+        """The state dict of the model that the config describes; what fine-tuning has put in is part of its weights."""
+        model = self.bare_model
+        return dict(model.state_dict()) if self._fine_tuning is None else self._fine_tuning.weights_for_use(model)
+
+    def build_logger(self, *args: Any, **kwargs: Any) -> logging.Logger:
+        """See MMEngine; without two of its warnings."""
+        logger = super().build_logger(*args, **kwargs)
+        logger.addFilter(is_of_use)
+        return logger
+
     def train(self) -> nn.Module:
-        """Train; returns the model. A run that resumes takes over the seed, before data and model are built from it."""
+        """Train; returns the model. A run that resumes takes over the seed, before data and model are built from it.
+
+        Raises:
+            Stopped: at a signal to end; a checkpoint of the last finished iteration has been written then.
+        """
+        self._is_training = True
         if self._resume and self._load_from is None:
             latest = latest_checkpoint(self.work_dir)
             if latest is None:
@@ -102,19 +143,74 @@ class Sapiens2Runner(Runner):
                 self._resume = False
             else:
                 self._load_from = str(latest)
+        self._started_from = None if self._load_from is None else os.path.abspath(self._load_from)
         if self._resume:
-            seed = read_training_state(self._load_from)['meta'].get('seed')
+            meta = read_training_state(self._load_from)['meta']
+            self._started_from = self.cfg.get('started_from') or meta.get('started_from')
+            seed = meta.get('seed')
             if seed is not None and seed != self.seed:
                 self.logger.warning(f'The run goes on with the seed {seed} of {self._load_from}, not {self.seed}.')
                 self.set_randomness(**{**self._randomness_cfg, 'seed': seed})
-        return super().train()
+        if self.cfg.get('fine_tuning'):
+            self._prepare_fine_tuning(FINE_TUNING.build(self.cfg.fine_tuning))
+        if not any(isinstance(hook, StopHook) for hook in self.hooks):
+            self.register_hook(StopHook())
+        try:
+            return super().train()
+        except Stopped as stop:
+            self._save_stopped(str(stop))
+            raise
+        finally:
+            for hook in self.hooks:
+                if isinstance(hook, StopHook):
+                    hook.release()
+
+    def _prepare_fine_tuning(self, fine_tuning: FineTuning) -> None:
+        """Freeze and add parameters. They have to be there before the optimizer, and weights are loaded before them."""
+        self._init_model_weights()
+        if self._started_from is None:
+            self.logger.warning('fine_tuning without load_from: what is frozen has random weights.')
+        elif not os.path.exists(self._started_from):
+            raise CheckpointError(f'this run was started from the weights {self._started_from!r}, which are gone: put '
+                                  'them back, or say where they are with --cfg-options load_from=PATH')
+        else:
+            self.load_checkpoint(self._started_from)
+        self._has_loaded = not self._resume
+        model = self.bare_model
+        fine_tuning.prepare(model)
+        self._fine_tuning = fine_tuning
+        if self.distributed:  # a wrapper knows the parameters that there were when it was made
+            self.model = self.wrap_model(self.cfg.get('model_wrapper_cfg'), model)
+
+    def _init_model_weights(self) -> None:
+        """See MMEngine. Weights that are frozen already have their values."""
+        if self._fine_tuning is None:
+            super()._init_model_weights()
+
+    def _save_stopped(self, signal_name: str) -> None:
+        """Save the last finished iteration, unless there is a checkpoint of it."""
+        done, path = self.iter, Path(self.work_dir, f'iter_{self.iter}.pth')
+        if not done:
+            self.logger.warning(f'{signal_name}: stopped before an iteration was finished; nothing to save.')
+            return
+        if not path.exists():
+            kept = self.message_hub.runtime_info.get('keep_ckpt_ids')
+            if kept is not None:
+                self.message_hub.update_info('keep_ckpt_ids', [*kept, done])
+            self.save_checkpoint(self.work_dir, path.name, meta=dict(iter=done))
+        self.logger.warning(f'{signal_name}: stopped. {done} iterations are saved in {path}. To go on, give the same '
+                            'command with --resume.')
 
     def _build_param_scheduler(self, scheduler: Any, optim_wrapper: OptimWrapper) -> list[_ParamScheduler]:
-        """See MMEngine. Schedules that begin after the last iteration are left out, so that short trials run."""
+        """See MMEngine. Schedules that begin after the last iteration are left out, so that short trials run.
+
+        A schedule without ``end`` arrives at its end one iteration after the last one, as with torch's schedulers.
+        MMEngine's arrive in the last one: of a decay to zero, that iteration would change nothing.
+        """
         schedulers = list(scheduler) if isinstance(scheduler, (list, tuple)) else [scheduler]
         return super()._build_param_scheduler(
-            [item for item in schedulers if not isinstance(item, dict) or item.get('begin', 0) < self.max_iters],
-            optim_wrapper)
+            [{'end': self.max_iters + 1, **item} if isinstance(item, dict) else item for item in schedulers
+             if not isinstance(item, dict) or item.get('begin', 0) < self.max_iters], optim_wrapper)
 
     def load_checkpoint(self, filename: str, map_location: Union[str, Callable] = 'cpu', strict: bool = True,
                         revise_keys: Any = ()) -> None:
@@ -129,7 +225,7 @@ class Sapiens2Runner(Runner):
         Raises:
             CheckpointError: if the file is no usable checkpoint or does not fit.
         """
-        if isinstance(self._train_loop, BaseLoop) and holds_backbone_alone(self.bare_model, filename):
+        if self._is_training and holds_backbone_alone(self.bare_model, filename):
             self.logger.info(f'{filename} holds a backbone alone: the other layers keep their initial values.')
             strict = False
         load_checkpoint(self.bare_model, filename, strict=strict)
@@ -150,10 +246,7 @@ class Sapiens2Runner(Runner):
         """
         checkpoint = read_training_state(filename)
         self.call_hook('after_load_checkpoint', checkpoint=checkpoint)
-        try:
-            self.bare_model.load_state_dict(checkpoint['state_dict'])
-        except RuntimeError as error:
-            raise CheckpointError(f'{filename} cannot be resumed with this model. {error}') from error
+        self._put_back(checkpoint, filename)
         self._has_loaded = True
         meta = checkpoint['meta']
         self.train_loop.resume(meta['iter'], meta.get('samples'))
@@ -169,6 +262,31 @@ class Sapiens2Runner(Runner):
             for scheduler, state in zip(schedulers, states):
                 scheduler.load_state_dict(state)
         self.logger.info(f'Resumed {filename}: {meta["iter"]} iterations are done.')
+
+    def _put_back(self, checkpoint: Mapping[str, Any], filename: Union[str, Path]) -> None:
+        """Load the weights of a training run: those for use, which shows that all fit, then those of training.
+
+        Raises:
+            CheckpointError: if they do not fit, or what is frozen has other values than in that run.
+        """
+        model, saved, training = self.bare_model, checkpoint['state_dict'], checkpoint.get(TRAINING_WEIGHTS, {})
+        known = {**saved, **checkpoint.get(AVERAGED_WEIGHTS, training)}
+        try:
+            model.load_state_dict({name: known[name] for name in model.state_dict() if name in known}, strict=False)
+        except RuntimeError as error:
+            raise CheckpointError(f'{filename} cannot be resumed with this model. {error}') from error
+        weights = self.weights_for_use()
+        if weights.keys() != saved.keys():
+            differing = sorted(weights.keys() ^ saved.keys())
+            raise CheckpointError(f'{filename} cannot be resumed with this model: one of them lacks '
+                                  f'{", ".join(differing[:5])}{" and others" if len(differing) > 5 else ""}')
+        if self._fine_tuning is not None:
+            for name, value in saved.items():
+                if not torch.allclose(weights[name].cpu(), value, rtol=1e-4, atol=1e-6):
+                    raise CheckpointError(f'{filename} was trained on top of other weights than '
+                                          f'{self._started_from or "those of this seed"} ({name} differs): name the '
+                                          'right ones with --cfg-options load_from=PATH')
+        model.load_state_dict(training, strict=False)
 
     @master_only
     def save_checkpoint(self, out_dir: str, filename: str, file_client_args: Optional[dict] = None,
@@ -192,12 +310,15 @@ class Sapiens2Runner(Runner):
             raise ValueError('default_hooks.checkpoint: checkpoints are saved by iteration to a local folder; set '
                              'by_epoch=False and take backend_args and file_client_args out')
         meta = {'iter': self.iter + 1, 'epoch': 0, **(meta or {})}
-        meta.update(cfg=self.cfg.pretty_text, seed=self.seed, samples=self.train_loop.samples,
-                    experiment_name=self.experiment_name, time=time.strftime('%Y%m%d_%H%M%S'),
-                    mmengine_version=mmengine.__version__, sapiens2_version=__version__,
-                    dataset_meta=getattr(self.train_dataloader.dataset, 'metainfo', None))
-        checkpoint: dict[str, Any] = {'meta': meta, 'state_dict': dict(self.bare_model.state_dict()),
-                                      'message_hub': pack_message_hub(self.message_hub)}
+        meta.update(cfg=self._cfg_text, seed=self.seed, samples=self.train_loop.samples,
+                    started_from=self._started_from, experiment_name=self.experiment_name,
+                    time=time.strftime('%Y%m%d_%H%M%S'), mmengine_version=mmengine.__version__,
+                    sapiens2_version=__version__, dataset_meta=getattr(self.train_dataloader.dataset, 'metainfo', None))
+        weights = self.weights_for_use()
+        checkpoint: dict[str, Any] = {'meta': meta, 'state_dict': weights,
+                                      'message_hub': pack_message_hub(self.message_hub),
+                                      TRAINING_WEIGHTS: {name: value for name, value in
+                                                         self.trained_parameters().items() if name not in weights}}
         if save_optimizer:
             checkpoint['optimizer'] = self.optim_wrapper.state_dict()
         if save_param_scheduler:

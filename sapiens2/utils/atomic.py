@@ -1,13 +1,30 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all.
+
+While it is written, a file is called ``.partial-HOST-PROCESS-THREAD`` with the ending of the file it is to become. One
+that a killed process has left is removed by the next program of this project that writes to its folder.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
+import platform
+import re
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+
+# Seconds without a change after which a partial file whose process is gone counts as left behind. Containers may share
+# the name of a host and yet not see one another's processes.
+STALE_SECONDS = 60
+_PARTIAL = re.compile(r'\.partial-(?P<host>\w+)-(?P<process>\d+)-\d+(\.[^.]*)?')
+# Folders that this process has looked through; once is enough.
+_seen: set[str] = set()
 
 
 @contextmanager
@@ -18,8 +35,9 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_stale(path.parent)
     # Names may be as long as the file system allows, so the temporary one is not made of them.
-    partial = path.with_name(f'.partial-{os.getpid()}-{threading.get_ident()}{path.suffix}')
+    partial = path.with_name(f'.partial-{_host()}-{os.getpid()}-{threading.get_ident()}{path.suffix}')
     try:
         yield partial
         os.replace(partial, path)
@@ -30,6 +48,38 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
         partial.unlink(missing_ok=True)
+
+
+@functools.cache
+def _host() -> str:
+    """Name of this machine, fit for a file's name."""
+    return re.sub(r'\W', '_', platform.node(), flags=re.ASCII)[:40] or 'unknown'
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove partial files of processes of this machine that are gone."""
+    place = os.path.abspath(folder)
+    if os.name != 'posix' or place in _seen:  # Windows has no harmless way to ask for a process
+        return
+    _seen.add(place)
+    with os.scandir(place) as entries:
+        found = [(entry, match) for entry in entries if (match := _PARTIAL.fullmatch(entry.name))]
+    for entry, match in found:
+        # What cannot be looked at or removed, or is gone by now, is no reason not to write.
+        with contextlib.suppress(OSError):
+            if match['host'] == _host() and time.time() - entry.stat().st_mtime > STALE_SECONDS \
+                    and not _is_running(int(match['process'])):
+                os.unlink(entry.path)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True  # somebody else's
+    return True
 
 
 def check_folder(folder: str | Path) -> None:

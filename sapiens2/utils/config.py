@@ -21,9 +21,9 @@ from torch import nn
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 from torch.utils.data import DataLoader
 
-from sapiens2.registry import (CODECS, DATA_SAMPLERS, DATASETS, FUNCTIONS, HOOKS, LOG_PROCESSORS, LOOPS, METRICS,
-                               MODELS, OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS, OPTIMIZERS, PARAM_SCHEDULERS,
-                               TRANSFORMS, VISBACKENDS, VISUALIZERS, Registry, register_all)
+from sapiens2.registry import (CODECS, DATA_SAMPLERS, DATASETS, FINE_TUNING, FUNCTIONS, HOOKS, LOG_PROCESSORS, LOOPS,
+                               METRICS, MODELS, OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS, OPTIMIZERS,
+                               PARAM_SCHEDULERS, TRANSFORMS, VISBACKENDS, VISUALIZERS, Registry, register_all)
 from sapiens2.utils.paths import configs_dir
 from sapiens2.utils.config_values import value_faults
 from sapiens2.utils.suggest import nearest, unknown_name
@@ -35,6 +35,7 @@ REGISTRY_OF_KEY: dict[str, RootRegistry] = {
     'sampler': DATA_SAMPLERS, 'batch_sampler': DATA_SAMPLERS, 'collate_fn': FUNCTIONS, 'worker_init_fn': FUNCTIONS,
     'train_cfg': LOOPS, 'val_cfg': LOOPS, 'test_cfg': LOOPS,
     'optim_wrapper': OPTIM_WRAPPERS, 'optimizer': OPTIMIZERS, 'param_scheduler': PARAM_SCHEDULERS,
+    'fine_tuning': FINE_TUNING,
     'val_evaluator': METRICS, 'test_evaluator': METRICS, 'metrics': METRICS,
     'default_hooks': HOOKS, 'custom_hooks': HOOKS, 'log_processor': LOG_PROCESSORS,
     'visualizer': VISUALIZERS, 'vis_backends': VISBACKENDS,
@@ -44,7 +45,7 @@ DEFAULT_TYPE = {'val_cfg': 'ValLoop', 'test_cfg': 'TestLoop', 'optim_wrapper': '
                 'model_wrapper_cfg': 'MMDistributedDataParallel'}
 # Top-level entries that the runner reads from its configuration rather than from its arguments.
 EXTRA_KEYS = ('model_wrapper_cfg', 'sync_bn', 'find_unused_parameters', 'activation_checkpointing', 'compile',
-              'efficient_conv_bn_eval', 'custom_imports', 'runner_type')
+              'efficient_conv_bn_eval', 'custom_imports', 'runner_type', 'fine_tuning')
 RUNNER_KEYS = frozenset(inspect.signature(Runner.__init__).parameters) - {'self', 'cfg'} | frozenset(EXTRA_KEYS)
 LOADER_KEYS = frozenset(inspect.signature(DataLoader.__init__).parameters) - {'self'} | {
     'num_batch_per_epoch', 'disable_subprocess_warning'}

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import torch
 
-from sapiens2.utils.suggest import unknown_name
+from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
 DEVICES = ('auto', 'cuda', 'mps', 'cpu')
-DTYPES = {'bf16': torch.bfloat16, 'fp32': torch.float32}
+# Every place that takes a dtype by name takes the short and the long one.
+DTYPES = {'bf16': torch.bfloat16, 'bfloat16': torch.bfloat16, 'fp16': torch.float16, 'float16': torch.float16,
+          'fp32': torch.float32, 'float32': torch.float32}
 # What x86 and Arm call the instructions without which bf16 on a CPU is slower than float32.
 _BF16_FEATURES = ('avx512_bf16', 'amx_bf16', 'bf16', 'sve_bf16')
 
@@ -40,7 +42,7 @@ def pick_device(name: str = 'auto') -> torch.device:
         return torch.device(next(kind for kind, is_there in available.items() if is_there))
     kind, _, number = str(name).partition(':')
     if kind not in available:
-        raise ValueError(unknown_name(name, DEVICES, 'device'))
+        raise UnknownNameError(unknown_name(name, DEVICES, 'device'))
     if not available[kind]:
         raise ValueError(f'device {name!r} is not available here: torch {torch.__version__} sees '
                          + ', '.join(kind for kind, is_there in available.items() if is_there)
@@ -52,7 +54,7 @@ def pick_device(name: str = 'auto') -> torch.device:
 
 
 def pick_dtype(name: str, device: torch.device) -> torch.dtype:
-    """'bf16' or 'fp32'; 'auto' is bf16 where the device computes in it, float32 elsewhere.
+    """'bf16' or 'fp32', or their long names; 'auto' is bf16 where the device computes in it, float32 elsewhere.
 
     Raises:
         ValueError: for another name.
@@ -60,6 +62,19 @@ def pick_dtype(name: str, device: torch.device) -> torch.dtype:
     if name == 'auto':
         has_bf16 = cpu_has_bf16() if device.type == 'cpu' else device.type == 'cuda' and torch.cuda.is_bf16_supported()
         return torch.bfloat16 if has_bf16 else torch.float32
+    # fp16 is for stored weights only: its range is small, and the networks are not tried in it.
+    known = [name for name, dtype in DTYPES.items() if dtype != torch.float16]
+    if name not in known:
+        raise UnknownNameError(unknown_name(name, ('auto', *known), 'dtype to compute in'))
+    return DTYPES[name]
+
+
+def dtype_named(name: str) -> torch.dtype:
+    """The floating-point dtype called ``name``, one of ``DTYPES``.
+
+    Raises:
+        UnknownNameError: if there is none.
+    """
     if name not in DTYPES:
-        raise ValueError(unknown_name(name, ('auto', *DTYPES), 'dtype'))
+        raise UnknownNameError(unknown_name(name, DTYPES, 'dtype'))
     return DTYPES[name]

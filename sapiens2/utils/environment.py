@@ -7,7 +7,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -19,12 +19,15 @@ class Need:
     """A package that the project uses.
 
     Attributes:
-        distributions: names on the package index, any one of which will do; the first is the one to install.
+        distributions: names on the package index, any one of which will do; the first is the one that the project asks
+            for.
         purpose: what it is for.
+        extra: the extra of setup.py that brings it; '' if the project itself does.
     """
 
     distributions: tuple[str, ...]
     purpose: str
+    extra: str = ''
 
     def installed(self) -> list[tuple[str, str]]:
         """(name, version) of each distribution that is installed."""
@@ -37,9 +40,10 @@ _OPENCV = ('opencv-python-headless', 'opencv-python', 'opencv-contrib-python', '
 REQUIRED = (
     Need(('torch',), 'networks'),
     Need(('mmengine',), 'configs, runner, registries'),
-    Need(_MMCV, 'transforms'),
+    Need(_MMCV, 'transforms', 'lite'),
     Need(_OPENCV, 'pictures'),
     Need(('pillow',), 'pictures'),
+    Need(('simplejpeg',), 'damage in JPEG pictures'),
     Need(('numpy',), 'arrays'),
     Need(('safetensors',), 'weights'),
     Need(('fvcore',), 'operation counts'),
@@ -49,10 +53,17 @@ REQUIRED = (
     Need(('tensorboard',), 'training curves'),
 )
 OPTIONAL = (
-    Need(('transformers',), 'comparison with the transformers models'),
-    Need(('timm',), 'other backbones'),
-    Need(('scikit-image',), 'the portrait of the quick start'),
-    Need(('pytest',), 'tests'),
+    Need(('transformers',), 'comparison with the transformers models', 'transformers'),
+    Need(('timm',), 'other backbones', 'timm'),
+    Need(('scikit-image',), 'the portrait of the quick start', 'demo'),
+    Need(('OpenEXR',), 'normals and depth in EXR files', 'exr'),
+    Need(('anny',), 'bodies of generated people', 'synth'),
+    Need(('embreex',), 'ray casting', 'synth'),
+    Need(('trimesh',), 'meshes of scans', 'render'),
+    Need(('peft',), 'low-rank adapters', 'lora'),
+    Need(('bitsandbytes',), '8-bit optimizer', '8bit'),
+    Need(('ray',), 'work on a cluster', 'ray'),
+    Need(('pytest',), 'tests', 'tests'),
 )
 
 
@@ -64,13 +75,24 @@ def version_of(distribution: str) -> Optional[str]:
         return None
 
 
-def pip_install(names: Sequence[str]) -> str:
-    """The command that installs ``names`` into this Python."""
-    return f'{sys.executable} -m pip install {" ".join(names)}'
+def project_install(extras: Sequence[str]) -> str:
+    """The command that installs the project with ``extras`` into this Python, as the documents do it.
+
+    mmengine and mmcv-lite ask for opencv-python, which holds the same files as the headless one. Where another OpenCV
+    is installed alone, the command holds pip to its version, so that neither overwrites the other with different files.
+    """
+    chosen = f'[{",".join(extras)}]' if extras else ''
+    place = Path(__file__).resolve().parents[2]
+    is_clone = (place / 'setup.py').is_file()
+    command = f'{sys.executable} -m pip install -e "{place if is_clone else "."}{chosen}"'
+    found = {version for name in _OPENCV if (version := version_of(name)) is not None}
+    if version_of('opencv-python') is None and len(found) == 1:
+        command += f' "opencv-python=={found.pop()}"'
+    return command if is_clone else f'in a clone of the project: {command}'
 
 
 def package_rows(needs: Sequence[Need]) -> list[tuple[str, str]]:
-    """(name, version and purpose) of each need; a missing one with its pip command."""
+    """(name, version and purpose) of each need; a missing one with the command that installs it."""
     rows = []
     for need in needs:
         found = need.installed()
@@ -78,7 +100,7 @@ def package_rows(needs: Sequence[Need]) -> list[tuple[str, str]]:
             rows += [(name, f'{version}  ({need.purpose})') for name, version in found]
         else:
             rows.append((need.distributions[0],
-                         f'missing  ({need.purpose}): {pip_install(need.distributions[:1])}'))
+                         f'missing  ({need.purpose}): {project_install([need.extra] if need.extra else [])}'))
     return rows
 
 
@@ -139,23 +161,33 @@ def torch_rows() -> list[tuple[str, str]]:
 def package_problems() -> list[str]:
     """What keeps the project from working, each with its remedy."""
     problems = []
-    for need in REQUIRED:
-        if not need.installed():
-            problems.append(f'{need.distributions[0]} is missing: {pip_install(need.distributions[:1])}')
+    missing = [need for need in REQUIRED if not need.installed()]
+    if missing:
+        extras = sorted({need.extra for need in missing} - {''})
+        problems.append(f'missing: {", ".join(need.distributions[0] for need in missing)}. {project_install(extras)}')
     for group in (_OPENCV, _MMCV):
         found = {name: version for name in group if (version := version_of(name)) is not None}
         # Of one version they hold the same files: mmengine and mmcv-lite bring opencv-python in any case.
         if len(set(found.values())) > 1:
             problems.append(
                 f'{" and ".join(f"{name} {version}" for name, version in found.items())} are installed together and '
-                f'have overwritten one another\'s files. Keep one: {sys.executable} -m pip uninstall '
-                f'{" ".join(found)}; then {pip_install(list(found)[:1])}')
+                f'have overwritten one another\'s files. {_keep_one(found)}')
     for name in ('cv2', 'mmcv', 'mmengine', 'numpy'):
         try:
             importlib.import_module(name)
         except Exception as error:  # a broken installation may raise anything, and the report must go on
             problems.append(f'{name} does not import: {type(error).__name__}: {error}')
     return problems
+
+
+def _keep_one(found: Mapping[str, str]) -> str:
+    """How to get rid of all but the first of several distributions with the same files.
+
+    Removing one takes files of the others away, so the one that stays is installed again, without what it depends on.
+    """
+    kept = next(iter(found))
+    return (f'Keep one: {sys.executable} -m pip uninstall -y {" ".join(found)} && {sys.executable} -m pip install '
+            f'--no-deps {kept}=={found[kept]}')
 
 
 def torch_problems() -> list[str]:

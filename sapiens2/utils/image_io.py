@@ -5,12 +5,14 @@ Everything read stands upright as its EXIF orientation says; boxes and key point
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import io
 import os
 import stat
 import struct
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Optional, Union
 
@@ -20,6 +22,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from sapiens2.utils.atomic import atomic_path
 from sapiens2.utils.file_kind import describe_content
+from sapiens2.utils.image_integrity import PNG_MAGIC, decode_jpeg, png_chunks, png_fault
 
 Source = Union[str, os.PathLike, bytes]
 
@@ -30,13 +33,15 @@ MAX_BYTES = 8 * MAX_PIXELS
 # Formats that Pillow tells by their content; it would take anything for a TGA, and an MPEG film for a picture.
 _FORMATS = ('PNG', 'JPEG', 'MPO', 'BMP', 'TIFF', 'WEBP', 'GIF', 'PPM', 'JPEG2000', 'AVIF')
 _JPEG_MAGIC = b'\xff\xd8\xff'
-_PNG_MAGIC = b'\x89PNG\r\n\x1a\n'
 _TIFF_MAGIC = (b'II*\x00', b'MM\x00*')
-_PICTURE_MAGIC = (_JPEG_MAGIC, _PNG_MAGIC, *_TIFF_MAGIC, b'GIF8', b'BM')
+_PICTURE_MAGIC = (_JPEG_MAGIC, PNG_MAGIC, *_TIFF_MAGIC, b'GIF8', b'BM')
 # Width, height, bits and sample format (unsigned, signed, float) of a TIFF.
 _TIFF_TAGS, _TIFF_FLOAT = (256, 257, 258, 339), 3
 _PNG_COLOUR_TYPES = (2, 6)
-_PNG_PALETTE = 3
+_PNG_GREY, _PNG_PALETTE = 0, 3
+# Pillow's limit on pixels, once for each thread that has lifted it.
+_pillow_limits: list[Optional[int]] = []
+_PILLOW_LOCK = threading.Lock()
 _ORIENTATION_TAG = 0x0112
 _TOO_DEEP = 'more than 16 bits a pixel: save it with 8 or 16 bits'
 _EXIF_ERRORS = (SyntaxError, OSError, ValueError, TypeError, KeyError, struct.error)
@@ -74,7 +79,7 @@ class _Header(NamedTuple):
     pixels: int
     exif: bytes
     convertible: bool  # whether OpenCV turns what is stored into the right BGR
-    exact_in_pillow: bool  # whether Pillow keeps all the bits that are stored
+    exact_in_pillow: bool  # whether Pillow is to read the numbers that are stored
 
 
 def read_image(source: Source) -> np.ndarray:
@@ -92,7 +97,10 @@ def read_image(source: Source) -> np.ndarray:
     content, name = _content(source)
     header = _header(content, name)
     if header is not None and header.convertible:
-        return _upright(_decode_opencv(content, name, cv2.IMREAD_COLOR), header.exif)
+        pixels = _decode_jpeg(content, name) if content.startswith(_JPEG_MAGIC) else None
+        if pixels is None:
+            pixels = _decode_opencv(content, name, cv2.IMREAD_COLOR)
+        return _upright(pixels, header.exif)
     image = _open_pillow(content, name)
     if image.mode == 'I' and content.startswith(_TIFF_MAGIC):
         raise ImageReadError(name, _TOO_DEEP)  # whatever range its values fill
@@ -199,7 +207,7 @@ def _header(content: bytes, name: str) -> Optional[_Header]:
     try:
         if content.startswith(_JPEG_MAGIC):
             header = _jpeg_header(content)
-        elif content.startswith(_PNG_MAGIC):
+        elif content.startswith(PNG_MAGIC):
             header = _png_header(content)
         elif content.startswith(_TIFF_MAGIC):
             header = _tiff_header(content, name)
@@ -240,16 +248,17 @@ def _jpeg_header(content: bytes) -> Optional[_Header]:
 
 def _png_header(content: bytes) -> Optional[_Header]:
     """Walk all chunks; None if the last one is missing."""
-    position, exif, plain = len(_PNG_MAGIC), b'', True
-    width, height, bits, colour_type = struct.unpack_from('>IIBB', content, position + 8)
-    while position < len(content):
-        length, kind = struct.unpack_from('>I4s', content, position)
+    exif, plain, has_alpha = b'', True, False
+    width, height, bits, colour_type = struct.unpack_from('>IIBB', content, len(PNG_MAGIC) + 8)
+    for kind, start, length in png_chunks(content):
         if kind == b'eXIf':
-            exif = content[position + 8:position + 8 + length]
+            exif = content[start:start + length]
         plain &= kind != b'acTL'  # an animation
-        position += 12 + length
+        has_alpha |= kind == b'tRNS'  # OpenCV would add a channel
         if kind == b'IEND':
-            exact = not (bits == 16 and colour_type in _PNG_COLOUR_TYPES)
+            # What OpenCV reads exactly is left to it: it is faster, and strict.
+            exact = not (bits == 16 and colour_type in _PNG_COLOUR_TYPES
+                         or plain and bits in (8, 16) and colour_type == _PNG_GREY and not has_alpha)
             return _Header(width * height, exif, plain and colour_type != _PNG_PALETTE, exact)
     return None
 
@@ -259,7 +268,7 @@ def _tiff_header(content: bytes, name: str) -> _Header:
     tags = _tags(content)
     width, height, bits, kinds = ([value for value in np.atleast_1d(tags.get(tag)).tolist() if isinstance(value, int)]
                                   or [1] for tag in _TIFF_TAGS)
-    known = _pillow_knows(content, name)
+    known = _pillow_knows(content)
     exact = known and not (len(bits) > 1 and max(bits) > 8)
     return _Header(width[0] * height[0], content, not known and _TIFF_FLOAT not in kinds, exact)
 
@@ -280,6 +289,14 @@ def _upright(image: np.ndarray, exif: bytes) -> np.ndarray:
     return image if turn is None else np.ascontiguousarray(turn(image))
 
 
+def _decode_jpeg(content: bytes, name: str, colors: str = 'BGR') -> Optional[np.ndarray]:
+    """Decode a JPEG and refuse it if it is damaged; None if it is of a rare kind that OpenCV or Pillow must read."""
+    pixels, fault = decode_jpeg(content, colors)
+    if fault:
+        raise ImageReadError(name, f'{_DAMAGED} ({fault})')
+    return pixels
+
+
 def _decode_opencv(content: bytes, name: str, flag: int) -> np.ndarray:
     try:
         image = cv2.imdecode(np.frombuffer(content, np.uint8), flag | cv2.IMREAD_IGNORE_ORIENTATION)
@@ -297,32 +314,57 @@ def _pillow_formats() -> tuple[str, ...]:
     return tuple(name for name in _FORMATS if name in Image.OPEN)
 
 
-def _pillow_knows(content: bytes, name: str) -> bool:
+@contextlib.contextmanager
+def _without_pillow_limit() -> Iterator[None]:
+    """Lift Pillow's limit on pixels, which is below that of the other formats here, until all threads are done."""
+    with _PILLOW_LOCK:
+        if not _pillow_limits:
+            Image.MAX_IMAGE_PIXELS, limit = None, Image.MAX_IMAGE_PIXELS
+        else:
+            limit = _pillow_limits[-1]
+        _pillow_limits.append(limit)
     try:
-        Image.open(io.BytesIO(content), formats=_pillow_formats())
+        yield
+    finally:
+        with _PILLOW_LOCK:
+            limit = _pillow_limits.pop()
+            if not _pillow_limits:
+                Image.MAX_IMAGE_PIXELS = limit
+
+
+def _begin_pillow(content: bytes) -> Image.Image:
+    """Let Pillow read the header."""
+    return Image.open(io.BytesIO(content), formats=_pillow_formats())
+
+
+def _pillow_knows(content: bytes) -> bool:
+    try:
+        with _without_pillow_limit():
+            _begin_pillow(content)
     except UnidentifiedImageError:
         return False
-    except Image.DecompressionBombError as error:
-        raise ImageReadError(name, str(error)) from error
     except Exception:  # as in ``_open_pillow``, which says what is wrong
         return True
     return True
 
 
 def _open_pillow(content: bytes, name: str) -> Image.Image:
-    """Decode with Pillow, upright."""
+    """Decode with Pillow, upright, and refuse what it passes over."""
     try:
-        image = Image.open(io.BytesIO(content), formats=_pillow_formats())
-        if image.width * image.height > MAX_PIXELS:
-            raise ImageReadError(
-                name, f'{image.width} x {image.height} pixels are more than the limit of {MAX_PIXELS:,}')
-        image.load()
+        with _without_pillow_limit():
+            image = _begin_pillow(content)
+            if image.width * image.height > MAX_PIXELS:
+                raise ImageReadError(
+                    name, f'{image.width} x {image.height} pixels are more than the limit of {MAX_PIXELS:,}')
+            image.load()
+        if content.startswith(PNG_MAGIC) and (fault := png_fault(content)):
+            raise ImageReadError(name, f'{_DAMAGED} ({fault})')
+        if content.startswith(_JPEG_MAGIC):
+            _decode_jpeg(content, name, 'CMYK' if image.mode == 'CMYK' else 'BGR')
     except UnidentifiedImageError as error:
         if content.startswith(_PICTURE_MAGIC):
             raise ImageReadError(name, _DAMAGED_OR_STRANGE) from error
         raise ImageReadError(name, f'not a picture: it is {describe_content(content[:1024])}') from error
-    except Image.DecompressionBombError as error:
-        raise ImageReadError(name, str(error)) from error
     except ImageReadError:
         raise
     except Exception as error:  # each of Pillow's decoders has its own for a damaged file

@@ -8,7 +8,7 @@ from typing import Optional
 
 import yaml
 
-from sapiens2.utils.suggest import unknown_name
+from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
 INDEX = Path(__file__).resolve().parents[1] / 'models' / 'checkpoints' / 'model-index.yml'
 
@@ -70,9 +70,9 @@ def find_release(name: str) -> Release:
     """The set of weights called ``name``.
 
     Raises:
-        KeyError: if there is none; the nearest names are offered.
+        UnknownNameError: if there is none; the nearest names are offered.
     """
     index = {release.name: release for release in load_model_index()}
     if name not in index:
-        raise KeyError(unknown_name(name, index, 'set of weights'))
+        raise UnknownNameError(unknown_name(name, index, 'set of weights'))
     return index[name]

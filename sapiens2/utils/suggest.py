@@ -1,9 +1,22 @@
-"""Error texts that offer the nearest known names."""
+"""Errors about unknown names, which offer the nearest known ones.
+
+One rule for the whole package: a name that is not known raises ``UnknownNameError``, which is a ``KeyError`` and a
+``ValueError`` at once. In configs and data files it is the error of that file, ``ConfigError`` or ``DataError``, both
+of them a ``ValueError``, with the same text.
+"""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+
+
+class UnknownNameError(KeyError, ValueError):
+    """A name that is none of those that would do; the text is ``unknown_name``'s."""
+
+    def __str__(self) -> str:
+        # That of a KeyError is the representation of its argument, quotes and escapes included.
+        return ', '.join(map(str, self.args))
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:

@@ -1,6 +1,21 @@
-"""The five tasks. Nothing is imported here, so that the help of the command comes at once."""
+"""The five tasks. Nothing heavy is imported here, so that the help of the command comes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sapiens2.utils.suggest import unknown_name
 
 # Task -> type of its decoder.
 HEAD_OF_TASK = {'pose': 'PoseHeatmapHead', 'seg': 'SegHead', 'normal': 'NormalHead', 'pointmap': 'PointmapHead',
                 'albedo': 'AlbedoHead'}
 TASKS = tuple(HEAD_OF_TASK)
+# What people who know the released models may ask for.
+MATTING_HINT = ('Matting has no decoder here: transformers runs its weights (facebook/sapiens2-matting-1b), and this '
+                'project loads their backbone.')
+
+
+def unknown_task(task: str, tasks: Sequence[str] = TASKS) -> str:
+    """Text of the error about a task that is none of ``tasks``."""
+    return MATTING_HINT + f' Tasks: {", ".join(tasks)}.' if task.lower() == 'matting' else unknown_name(
+        task, tasks, 'task')

@@ -13,19 +13,11 @@ from sapiens2.registry import VISUALIZERS
 from sapiens2.structures import DataSample
 from sapiens2.utils.image_io import write_image
 from sapiens2.visualization.layout import beside
-from sapiens2.visualization.pictures import DRAWABLE_FIELDS, draw_field, draw_people
+from sapiens2.visualization.pictures import DRAWABLE_FIELDS, channels_last, draw_field, draw_people
 
 
 def _array(value: Any) -> np.ndarray:
     return value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
-
-
-def _picture_of_field(value: torch.Tensor | np.ndarray) -> np.ndarray:
-    """(C, H, W) to (H, W, C); (1, H, W) and (H, W) to (H, W)."""
-    array = _array(value)
-    if array.ndim == 2:
-        return array
-    return array[0] if array.shape[0] == 1 else array.transpose(1, 2, 0)
 
 
 def _people(instances: InstanceData) -> dict[str, np.ndarray]:
@@ -60,7 +52,7 @@ class HumanVisualizer(Visualizer):
         if instances is not None and 'keypoints' in instances:
             pictures.append(draw_people(image, _people(instances), self.score_thr, meta))
         if fields is not None:
-            pictures += [draw_field(name, image, _picture_of_field(fields.get(name)), self.legend, meta)
+            pictures += [draw_field(name, image, channels_last(_array(fields.get(name))), self.legend, meta)
                          for name in DRAWABLE_FIELDS if name in fields]
         return pictures
 

@@ -10,6 +10,10 @@ import numpy as np
 
 from sapiens2.visualization.text import INK, PAPER, put_text, text_size
 
+# Of a legend: most rows, and the smallest share of a class that is named, percent.
+LEGEND_ROWS = 14
+LEAST_PERCENT = 0.05
+
 
 def unit_to_bgr(rgb: np.ndarray) -> np.ndarray:
     """(H, W, 3) RGB in [0, 1] to BGR uint8; values outside are clipped, values that are not finite become 0."""
@@ -61,23 +65,41 @@ def overlay_labels(
 
 def label_legend(
         labels: np.ndarray, classes: Sequence[str], palette: Sequence[Sequence[int]], height: int) -> np.ndarray:
-    """A BGR panel at least ``height`` pixels high: colour, name and share of every class in ``labels``."""
+    """A BGR panel at least ``height`` pixels high: colour, name and share of the classes in ``labels``.
+
+    At most ``LEGEND_ROWS`` rows, so that they can be read, the largest classes first. Classes of which so little is
+    there that their share would be 0.0 % are left out.
+    """
     values, counts = np.unique(labels, return_counts=True)
-    order = np.argsort(-counts, kind='stable')
-    rows = [(int(values[i]), f'{100 * counts[i] / labels.size:.1f} %') for i in order if values[i] < len(classes)]
-    size = int(np.clip(height / (1.5 * max(len(rows), 14)), 11, 40))
+    shares = sorted(((100 * int(count) / labels.size, int(label)) for label, count in zip(values, counts)
+                     if label < len(classes)), key=lambda entry: (-entry[0], entry[1]))
+    rows = [(classes[label].replace('_', ' '), share, palette[label]) for share, label in shares
+            if share >= LEAST_PERCENT]
+    if len(rows) > LEGEND_ROWS:
+        rest = rows[LEGEND_ROWS - 1:]
+        rows = [*rows[:LEGEND_ROWS - 1], (f'{len(rest)} more', sum(share for _, share, _ in rest), None)]
+    size = int(np.clip(height / (1.5 * (LEGEND_ROWS + 1)), 11, 60))
     line, pad = round(1.5 * size), size
-    names = [classes[label].replace('_', ' ') for label, _ in rows]
-    name_width = max((text_size(name, size)[0] for name in names), default=0)
+    name_width = max((text_size(name, size)[0] for name, *_ in rows), default=0)
     share_width = text_size('100.0 %', size)[0]
     panel = np.full((max(height, line * len(rows) + pad), 4 * pad + name_width + share_width, 3), PAPER, np.uint8)
-    for row, ((label, share), name) in enumerate(zip(rows, names)):
+    for row, (name, share, color) in enumerate(rows):
         top = pad // 2 + row * line
-        red, green, blue = (int(value) for value in palette[label])
-        panel[top + size // 8:top + size // 8 + size, pad:2 * pad] = (blue, green, red)
+        if color is not None:
+            red, green, blue = (int(value) for value in color)
+            panel[top + size // 8:top + size // 8 + size, pad:2 * pad] = (blue, green, red)
+        text = f'{share:.1f} %'
         put_text(panel, name, (2 * pad + pad // 2, top), size, INK)
-        put_text(panel, share, (panel.shape[1] - pad // 2 - text_size(share, size)[0], top), size, INK)
+        put_text(panel, text, (panel.shape[1] - pad // 2 - text_size(text, size)[0], top), size, INK)
     return panel
+
+
+def outline_mask(image: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """A copy of ``image`` (H, W, 3) BGR, darker outside the (H, W) ``mask``, with a white line round it."""
+    inside = (mask > 0).astype(np.uint8)
+    drawn = np.where(inside[..., None] > 0, image, image // 3)
+    outlines, _ = cv2.findContours(inside, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
+    return cv2.drawContours(drawn, outlines, -1, (255, 255, 255), max(1, round(max(mask.shape) / 400)), cv2.LINE_AA)
 
 
 def depth_range(depth: np.ndarray) -> tuple[float, float]:

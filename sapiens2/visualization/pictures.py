@@ -8,7 +8,7 @@ from typing import Any, Optional
 import numpy as np
 
 from sapiens2.datasets.metainfo import TABLE_OF_COUNT, load_metainfo
-from sapiens2.utils.suggest import unknown_name
+from sapiens2.utils.suggest import UnknownNameError, unknown_name
 from sapiens2.visualization.layout import beside
 from sapiens2.visualization.maps import (
     depth_bar, depth_range, depth_to_bgr, distinct_colors, label_legend, normals_to_bgr, overlay_labels, unit_to_bgr)
@@ -16,6 +16,13 @@ from sapiens2.visualization.pose import draw_pose
 
 # The fields of a data sample that can be drawn, in the order in which they are shown.
 DRAWABLE_FIELDS = ('sem_seg', 'normal', 'depth', 'pointmap', 'albedo')
+
+
+def channels_last(array: np.ndarray) -> np.ndarray:
+    """A field as data samples hold it, (C, H, W), as (H, W, C); (1, H, W) and (H, W) as (H, W)."""
+    if array.ndim == 2:
+        return array
+    return array[0] if array.shape[0] == 1 else array.transpose(1, 2, 0)
 
 
 def point_table(count: int, dataset_meta: Optional[Mapping[str, Any]] = None) -> Mapping[str, Any]:
@@ -87,4 +94,4 @@ def draw_field(
         return _depth_picture(value[..., 2] if field == 'pointmap' else value, legend)
     if field == 'albedo':
         return unit_to_bgr(value)
-    raise KeyError(unknown_name(field, DRAWABLE_FIELDS, 'field that can be drawn'))
+    raise UnknownNameError(unknown_name(field, DRAWABLE_FIELDS, 'field that can be drawn'))

@@ -105,7 +105,7 @@ def test_pose_json_tells_everything(pose, tmp_path):
     result, = pose(tmp_path / 'in', boxes=[np.array([[5, 5, 40, 45], [20, 0, 70, 50.0]])], out_dir=tmp_path / 'out')
     assert result['keypoints'].shape == (2, 308, 2) and result['keypoint_scores'].shape == (2, 308)
     document = json.loads((tmp_path / 'out/pose/a.json').read_text(encoding='utf-8'))
-    assert document['schema'] == 'sapiens2/pose' and document['schema_version'] == '1.0'
+    assert document['schema'] == 'sapiens2/pose' and document['schema_version'] == '1.1'
     assert document['image'] == {'file': str(tmp_path / 'in/a.png'), 'width': 70, 'height': 50}
     assert document['weights'] == 'random' and document['message'] is None and document['skipped_boxes'] == []
     assert document['keypoint_names'][0] == 'nose' and len(document['keypoint_names']) == 308

@@ -23,10 +23,23 @@ def test_convert_there_and_back(weights: Path, tmp_path: Path, capsys: pytest.Ca
     folder, back = tmp_path / 'my model', tmp_path / 'back.safetensors'
     assert main(['convert', str(weights), str(folder), '--to', 'transformers', '--img-size', '512', '384']) == 0
     assert 'a Sapiens2 backbone, sapiens2_nano' in capsys.readouterr().out
-    assert main(['convert', str(folder), str(back), '--to', 'released', '--dtype', 'bfloat16']) == 0
+    assert main(['convert', str(folder), str(back), '--to', 'released', '--dtype', 'bf16']) == 0
+    assert f'{folder} (transformers format)' in capsys.readouterr().out
+    other = tmp_path / 'other.safetensors'
+    assert main(['convert', str(folder), str(other), '--to', 'released', '--dtype', 'bfloat16']) == 0
+    assert other.read_bytes() == back.read_bytes()
     state = torch.load(weights)['state_dict']
     written = load_file(back)
     assert all(torch.equal(tensor.bfloat16(), written[name]) for name, tensor in state.items())
+
+
+def test_an_unknown_dtype_and_a_missing_image_size(weights: Path, tmp_path: Path,
+                                                  capsys: pytest.CaptureFixture[str]) -> None:
+    words = ['convert', str(weights), str(tmp_path / 'out'), '--to', 'transformers']
+    assert main([*words, '--dtype', 'bfloat']) == 2
+    assert "Did you mean 'bfloat16'" in capsys.readouterr().err
+    assert main(words) == 2
+    assert 'give --img-size H W' in capsys.readouterr().err
 
 
 def test_errors_are_one_line_and_exit_code_2(weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

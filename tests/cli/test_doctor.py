@@ -17,14 +17,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_report_names_versions_devices_and_the_remedy(capsys, monkeypatch):
-    missing = environment.Need(('no-such-package-of-ours',), 'nothing')
+    missing = environment.Need(('no-such-package-of-ours',), 'nothing', 'demo')
     monkeypatch.setattr(environment, 'OPTIONAL', (missing,))
     monkeypatch.setattr(environment, 'package_problems', lambda: [])
     monkeypatch.setattr(environment, 'torch_problems', lambda: [])
     assert cli.main(['doctor']) == 0
     report = capsys.readouterr().out
     assert __version__ in report and 'torch build' in report and 'configs' in report
-    assert 'pip install no-such-package-of-ours' in report
+    assert f'missing  (nothing): {sys.executable} -m pip install -e "{ROOT}[demo]"' in report
     assert 'No problems found.' in report
 
 
@@ -33,12 +33,28 @@ def test_two_opencvs_and_a_missing_package_are_problems(capsys, monkeypatch):
     monkeypatch.setattr(environment, 'version_of', versions.get)
     problems = environment.package_problems()
     assert any('opencv-python-headless 4.9 and opencv-python 5.0 are installed together' in text
-               and 'pip uninstall' in text for text in problems)
-    assert any(text.startswith('mmengine is missing') and 'pip install mmengine' in text for text in problems)
+               and text.endswith('pip install --no-deps opencv-python-headless==4.9') for text in problems)
+    assert any(text.startswith('missing: torch, mmengine, mmcv-lite') and text.endswith(f'-e "{ROOT}[lite]"')
+               for text in problems)
     versions['opencv-python'] = '4.9'
     assert not any('together' in text for text in environment.package_problems())
     assert cli.main(['doctor']) == 1
     assert 'Problems' in capsys.readouterr().out
+
+
+def test_a_remedy_never_brings_an_opencv_of_another_version(monkeypatch):
+    """mmcv-lite asks for opencv-python; pip would take the newest beside a headless one that is older."""
+    versions = {'opencv-python-headless': '4.9.0.80'}
+    monkeypatch.setattr(environment, 'version_of', versions.get)
+    assert environment.project_install(['lite']).endswith(f'"{ROOT}[lite]" "opencv-python==4.9.0.80"')
+    versions['opencv-python'] = '4.9.0.80'
+    assert environment.project_install(['lite']).endswith(f'"{ROOT}[lite]"')
+
+
+def test_extras_exist():
+    extras = re.search(r'EXTRAS = \((.*?)\)', (ROOT / 'setup.py').read_text(encoding='utf-8'), re.DOTALL)[1]
+    for need in (*environment.REQUIRED, *environment.OPTIONAL):
+        assert not need.extra or f"'{need.extra}'" in extras
 
 
 def test_what_the_package_requires_is_reported():

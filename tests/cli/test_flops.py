@@ -35,6 +35,13 @@ def test_modules_of_one_arch_at_another_size(capsys):
     assert 'sapiens2_tiny 256x192' in out and 'blocks.11' in out and 'blocks.11.attn' not in out
 
 
+def test_the_4k_model_may_be_named_as_in_the_zoo(capsys):
+    assert main(['flops', '--arch', 'sapiens2_1b_4k', '--json']) == 0
+    named = json.loads(capsys.readouterr().out)
+    assert main(['flops', '--arch', 'sapiens2_1b', '--tokenizer', '--json']) == 0
+    assert named == json.loads(capsys.readouterr().out)
+
+
 def test_unknown_arch_and_contradiction_are_named(capsys):
     assert main(['flops', '--arch', 'sapiens2_1c']) == 2
     assert "'sapiens2_1b'" in capsys.readouterr().err

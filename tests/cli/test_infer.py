@@ -35,7 +35,9 @@ def test_folder_to_json_and_pictures(photos, tmp_path, capsys):
     assert _run('infer', 'pose', photos, '--whole-image', '--out', out, *TINY) == 0
     assert sorted(path.relative_to(out).as_posix() for path in out.rglob('*.*')) == [
         'pose/a.json', 'pose/a.picture.jpg', 'pose/sub/b.json', 'pose/sub/b.picture.jpg']
-    shown = capsys.readouterr().err
+    captured = capsys.readouterr()
+    shown = captured.err
+    assert (captured.out + shown).lower().count('random') == 1, 'said once'
     assert 'RANDOM weights' in shown and '2/2' in shown and 'images done' in shown
 
 
@@ -55,6 +57,22 @@ def test_what_is_skipped_is_named_counted_and_the_exit_code(photos, tmp_path, ca
               for path in (tmp_path / 'out').rglob('*.json')}
     assert people == {'a': 1, 'b': 1}
     assert not list((tmp_path / 'out').rglob('*.jpg'))
+
+
+def test_boxes_below_the_threshold_are_counted_and_said(photos, tmp_path, capsys):
+    boxes = tmp_path / 'boxes.json'
+    boxes.write_text(json.dumps([{'image_id': 'a', 'bbox': [2, 2, 20, 30], 'score': score} for score in (0.9, 0.2)]
+                                + [{'image_id': 'b', 'bbox': [2, 2, 20, 30], 'score': 0.1}]))
+    words = ('infer', 'pose', photos, '--boxes', boxes, '--no-pictures', *TINY)
+    assert _run(*words, '--out', tmp_path / 'out') == 0
+    shown = ' '.join(capsys.readouterr().err.split())
+    assert 'boxes left out because their score is below 0.3 (--box-thr): 2' in shown
+    assert 'images without people ("message" in the JSON of each says why): 1' in shown
+    counts = {path.stem: json.loads(path.read_text())['boxes_below_threshold']
+              for path in (tmp_path / 'out').rglob('*.json')}
+    assert counts == {'a': 1, 'b': 1}
+    assert _run(*words, '--box-thr', '0', '--out', tmp_path / 'all') == 0
+    assert '--box-thr' not in capsys.readouterr().err
 
 
 def test_a_list_of_paths_and_a_glob(photos, tmp_path):
@@ -81,7 +99,11 @@ def test_unknown_task_and_model_offer_the_nearest(photos, tmp_path, capsys):
         _run('infer', 'posse', photos, '--out', tmp_path / 'out')
     assert stop.value.code == 2 and "Did you mean 'pose'" in capsys.readouterr().err
     assert _run('infer', 'seg', photos, '--model', 'sapiens_1b', '--weights', 'random', '--out', tmp_path / 'out') == 2
-    assert "'sapiens2_1b'" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "'sapiens2_1b'" in shown and 'RANDOM' not in shown
+    with pytest.raises(SystemExit):
+        _run('infer', 'matting', photos, '--out', tmp_path / 'out')
+    assert 'transformers runs its weights' in capsys.readouterr().err
 
 
 def test_missing_weights_say_where_to_get_them(photos, tmp_path, capsys):
@@ -97,9 +119,9 @@ def test_weights_by_task(tmp_path, monkeypatch):
     for name in ('a.safetensors', 'a=b.safetensors', 'a', 'b'):
         (tmp_path / name).touch()
     assert weights_by_task(('seg',), ['a.safetensors']) == {'seg': 'a.safetensors'}
-    assert weights_by_task(TASKS, ['random']) == dict.fromkeys(TASKS)
+    assert weights_by_task(TASKS, ['random']) == dict.fromkeys(TASKS, 'random')
     chosen = weights_by_task(TASKS, ['random', 'seg=a=b.safetensors'])
-    assert chosen['seg'] == 'a=b.safetensors' and chosen['pose'] is None
+    assert chosen['seg'] == 'a=b.safetensors' and chosen['pose'] == 'random'
     for given, message in ((['a', 'b'], 'name the task'), (['a'], 'holds one task'), (['seg=a'], 'no checkpoint for '
                            'pose, normal, pointmap, albedo')):
         with pytest.raises(ValueError, match=message):
@@ -121,7 +143,7 @@ def test_interruption_leaves_whole_files_only(photos, tmp_path, monkeypatch, cap
     monkeypatch.setattr(atomic.os, 'replace', interrupt)
     assert _run('infer', 'pose', photos, '--whole-image', '--out', tmp_path / 'out', *TINY) == 130
     assert [path for path in (tmp_path / 'out').rglob('*') if path.is_file()] == replaced
-    assert json.loads(replaced[0].read_text())['schema_version'] == '1.0'
+    assert json.loads(replaced[0].read_text())['schema_version'] == '1.1'
     assert 'interrupted' in capsys.readouterr().err
 
 

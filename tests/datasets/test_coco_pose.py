@@ -16,7 +16,7 @@ from sapiens2.datasets.metainfo import COCO17_NAMES, load_metainfo
 from sapiens2.registry import DATASETS
 from sapiens2.utils.image_io import write_image
 
-WIDTH, HEIGHT = 60, 80
+WIDTH, HEIGHT = 500, 80
 META = load_metainfo('sapiens308')
 PIPELINE = [dict(type='LoadImage'), dict(type='GetBBoxCenterScale'), dict(type='TopdownAffine', input_size=(48, 64)),
             dict(type='PackInputs')]
@@ -69,6 +69,14 @@ def test_packed_sample(tmp_path: Path) -> None:
     assert len(sample.input_center) == len(sample.input_scale) == 2
 
 
+@pytest.mark.parametrize('changes', [{}, {'categories': []}])
+def test_308_points_without_names_are_known_by_their_number(changes: dict, tmp_path: Path) -> None:
+    write(tmp_path, [annotation(keypoints=flat(308))], names=None, **changes)
+    dataset = CocoPoseDataset(ann_file='people.json', data_root=str(tmp_path), data_prefix=dict(img_path=''))
+    info = dataset.get_data_info(0)
+    assert info['keypoints_visible'].sum() == 308 and info['keypoints'][0, 307, 0] == 308
+
+
 def test_wholebody(tmp_path: Path) -> None:
     person = annotation(
         foot_kpts=flat(6, 100), foot_valid=True, face_kpts=flat(68, 200), face_valid=True,
@@ -117,7 +125,7 @@ def test_who_is_left_out(tmp_path: Path) -> None:
     (dict(bbox=[5, 10, 0, 60]), ['annotation 7', 'bbox', 'empty']),
     (dict(bbox=[5, 10, -3, 60]), ['annotation 7', 'bbox', 'empty']),
     (dict(bbox=[5, float('nan'), 9, 60]), ['annotation 7', 'bbox', 'NaN']),
-    (dict(bbox=[500, 10, 9, 60]), ['annotation 7', 'bbox', 'outside']),
+    (dict(bbox=[501, 10, 9, 60]), ['annotation 7', 'bbox', 'outside']),
     (dict(bbox=[1, 2, 3]), ['annotation 7', 'bbox', 'four numbers']),
     (dict(bbox=None), ['annotation 7', 'bbox', 'four numbers']),
     (dict(keypoints=flat(16)), ['annotation 7', 'keypoints', '48 numbers', '51']),
@@ -155,7 +163,7 @@ def test_bad_files_are_named(tmp_path: Path, content: str, words: str) -> None:
 
 
 def test_boxes_are_cut_to_the_picture(tmp_path: Path) -> None:
-    info = build(tmp_path, [annotation(bbox=[-10, -10, 500, 500])])[0]
+    info = build(tmp_path, [annotation(bbox=[-10, -10, 900, 900])])[0]
     assert info['bboxes'].tolist() == [[0, 0, WIDTH - 1, HEIGHT - 1]]
 
 

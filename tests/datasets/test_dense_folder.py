@@ -190,7 +190,7 @@ def test_palette_labels(root: Path) -> None:
 
 def test_missing_ground_truth_is_counted_and_named(root: Path) -> None:
     (root / 'labels/a.png').unlink()
-    with pytest.raises(DataError, match=r"'sem_seg'.*1 of 2 images.*a\.JPG"):
+    with pytest.raises(DataError, match=r"a\.JPG: .*'sem_seg'.*1 of 2 images"):
         build(root, prefix=dict(sem_seg='labels'))
     (root / 'split.txt').write_text('sub/b.c.JPG\n\n')
     assert len(build(root, prefix=dict(sem_seg='labels'), ann_file='split.txt')) == 1

@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 import pytest
 
+from sapiens2.datasets import DataError
 from sapiens2.datasets.metainfo import load_metainfo
 from sapiens2.datasets.transforms.fields import Results
 from sapiens2.datasets.transforms.targets import unproject
@@ -153,7 +154,7 @@ def test_rotation_turns_normals_and_points_alike() -> None:
     inner[:4], inner[-4:], inner[:, :4], inner[:, -4:] = False, False, False, False
     smooth = cv2.GaussianBlur(unproject(after['depth'], after['K']), (5, 5), 2)
     got = np.cross(np.gradient(smooth, axis=1), np.gradient(smooth, axis=0))
-    got /= np.linalg.norm(got, axis=-1, keepdims=True)
+    got /= np.maximum(np.linalg.norm(got, axis=-1, keepdims=True), 1e-9)
     cosine = (got * after['normal']).sum(axis=-1)[inner]
     assert inner.sum() > 300 and np.median(cosine) > 0.995
 
@@ -187,6 +188,7 @@ def test_crop_keeps_to_the_share_of_a_class() -> None:
     for _ in range(20):
         results = {'img': np.zeros((100, 100, 3), np.uint8), 'sem_seg': labels.copy()}
         part = apply(results, type='RandomCrop', size=(100, 40), cat_max_ratio=0.75)['sem_seg']
+        assert part.shape == (100, 40)
         share = (part == 0).sum() / (part != 255).sum()
         assert 0.25 < share < 0.75
 
@@ -207,5 +209,8 @@ def test_probability() -> None:
 def test_flipping_points_without_knowing_sides_is_an_error() -> None:
     results = scene()
     results['dataset_meta'] = {}
-    with pytest.raises(KeyError, match='flip_indices'):
+    with pytest.raises(DataError, match='scene: RandomFlip needs flip_indices in the metainfo'):
+        apply(results, type='RandomFlip', prob=1)
+    results = {name: value for name, value in results.items() if name != 'keypoints'}
+    with pytest.raises(DataError, match='scene: RandomFlip needs flip_pairs in the metainfo'):
         apply(results, type='RandomFlip', prob=1)

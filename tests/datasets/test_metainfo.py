@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from sapiens2.datasets import metainfo
 from sapiens2.datasets.metainfo import COCO17_NAMES, load_metainfo
 
 
@@ -52,6 +56,27 @@ def test_seg_tables() -> None:
         assert set(pairs.values()) <= {*range(29), 255}, name
     assert meta['label_maps']['map_34_to_29'][7] == 255
     assert meta['label_maps']['map_28_to_29'][27] == 28
+
+
+@pytest.mark.parametrize('source, count, elsewhere', [
+    ('34', 34, {'Chair': 'Background', 'Headset': None, 'Lower_Spandex': 'Lower_Clothing', 'Visible_Badge': None,
+                'Eyeglass_Lenses': 'Eyeglass', 'Eyeglass_Frame': 'Eyeglass'}),
+    ('52', 52, {'Hairnet': 'Apparel', 'Badge': None, 'Headset': None, 'Occluder': 'Background', 'Palate': 'Face_Neck',
+                'Left_thumbNail': 'Left_Hand', 'Right_pinkyNail': 'Right_Hand'}),
+    ('32', 33, {'Nose': 'Face_Neck', 'Glasses': 'Eyeglass', 'Left_Arm': None, 'Right_Shoe_Sock': None}),
+    ('28_v1', 28, {}),
+])
+def test_source_label_sets_keep_their_names(source: str, count: int, elsewhere: dict[str, str | None]) -> None:
+    """A class of a source set becomes that of its name, save where there is none."""
+    meta = load_metainfo('seg29')
+    table = json.loads((Path(metainfo.__file__).parent / 'seg_classes.json').read_text(encoding='utf-8'))
+    names = [item['name'] if isinstance(item, dict) else item for item in table[f'classes_{source}']]
+    pairs = meta['label_maps'][f'map_{source.removesuffix("_v1")}_to_29']
+    assert sorted(pairs) == list(range(count)) == list(range(len(names)))
+    targets = {name: meta['classes'][pairs[label]] if pairs[label] != 255 else None
+               for label, name in enumerate(names)}
+    assert elsewhere.items() <= targets.items()
+    assert all(targets[name] == name for name in names if name in meta['classes'] and name not in elsewhere)
 
 
 def test_tables_are_copies_and_unknown_names_are_helped() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sapiens2.datasets import DataError
 from sapiens2.registry import TRANSFORMS
 from sapiens2.utils.image_io import write_image
 
@@ -49,6 +50,9 @@ def test_solarize_inverts_bright_values() -> None:
 def test_noise_has_the_variance_and_no_bias() -> None:
     noise = apply(np.full((200, 200, 3), 128, np.uint8), type='GaussianNoise', var_range=(16, 16)).astype(float) - 128
     assert np.abs(noise.var(axis=(0, 1)) - 16).max() < 0.5 and np.abs(noise.mean(axis=(0, 1))).max() < 0.06
+    apart = [noise[:, 1:] * noise[:, :-1], noise[1:] * noise[:-1], noise[..., 1:] * noise[..., :-1]]
+    assert max(abs(product.mean()) for product in apart) < 0.2  # neighbours and channels know nothing of each other
+    assert 0.25 < (np.abs(noise) > 4).mean() < 0.27 and 10 < np.abs(noise).max() <= 12
 
 
 def test_distortion_without_effect_is_identity_but_for_rounding() -> None:
@@ -66,7 +70,7 @@ def test_dropout_paints_a_rectangle_of_the_right_size() -> None:
 
 def test_background(tmp_path: Path) -> None:
     write_image(tmp_path / 'sub' / 'b.png', np.full((10, 50, 3), 200, np.uint8))
-    step = TRANSFORMS.build(dict(type='RandomBackground', root=tmp_path, prob=1))
+    step = TRANSFORMS.build(dict(type='RandomBackground', background_root=tmp_path, prob=1))
     labels = np.zeros((40, 30), np.uint8)
     labels[5:20, 5:9] = 3
     labels[0, 0] = 255
@@ -79,4 +83,8 @@ def test_background(tmp_path: Path) -> None:
     kept = step.transform({'img': picture(), 'sem_seg': labels, 'in_the_wild': True})
     assert np.array_equal(kept['img'], picture())
     with pytest.raises(FileNotFoundError, match='nowhere'):
-        TRANSFORMS.build(dict(type='RandomBackground', root=str(tmp_path / 'nowhere')))
+        TRANSFORMS.build(dict(type='RandomBackground', background_root=str(tmp_path / 'nowhere')))
+    off = TRANSFORMS.build(dict(type='RandomBackground', prob=1)).transform({'img': picture(), 'sem_seg': labels})
+    assert np.array_equal(off['img'], picture())
+    with pytest.raises(DataError, match='p.jpg: RandomBackground needs mask or sem_seg'):
+        step.transform({'img': picture(), 'sample_id': 'p.jpg'})

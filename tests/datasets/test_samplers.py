@@ -12,7 +12,8 @@ from torch.utils.data import DataLoader
 
 from sapiens2.datasets import BaseHumanDataset
 from sapiens2.datasets.errors import DataError
-from sapiens2.datasets.samplers import Draw, ResumableInfiniteSampler, random_state
+from sapiens2.datasets.samplers import Draw, Mixture, ResumableInfiniteSampler, random_state
+from sapiens2.datasets.samplers.mixture import BLOCK
 from sapiens2.registry import DATA_SAMPLERS
 
 
@@ -20,9 +21,23 @@ def draws(sampler: ResumableInfiniteSampler, count: int) -> list[Draw]:
     return list(itertools.islice(sampler, count))
 
 
+class Parts:
+    """Stands for a mixed data set: 7, 100 and 30 samples, one after another."""
+
+    sizes, weights = [7, 100, 30], [0.5, 0.3, 0.2]
+
+    def __len__(self) -> int:
+        return sum(self.sizes)
+
+
+def parts_of(taken: list[Draw]) -> np.ndarray:
+    return np.searchsorted(np.cumsum(Parts.sizes), [draw.index for draw in taken], side='right')
+
+
 def sampler_of(rank: int, world_size: int, **kwargs) -> ResumableInfiniteSampler:
+    kwargs = {'dataset': range(7), **kwargs}
     with mock.patch('sapiens2.datasets.samplers.infinite.get_dist_info', return_value=(rank, world_size)):
-        return DATA_SAMPLERS.build(dict(type='ResumableInfiniteSampler', dataset=range(7), seed=3, **kwargs))
+        return DATA_SAMPLERS.build(dict(type='ResumableInfiniteSampler', seed=3, **kwargs))
 
 
 def test_each_pass_holds_every_sample_once_in_its_own_order() -> None:
@@ -48,6 +63,44 @@ def test_resume_goes_on_where_it_stopped_also_on_more_processes(start: int) -> N
     assert draws(resumed, 8) == whole[start:]
     assert [draws(sampler_of(rank, 2, start=start), 4) for rank in range(2)] == [
         whole[start::2], whole[start + 1::2]]
+
+
+@pytest.mark.parametrize('weights', [[0.5, 0.3, 0.2], [1, 1, 1], [0.9, 0.05, 0.05], [0.25, 0.75], [1] * 10, [*range(1, 31)]])
+def test_weights_hold_after_any_1000_draws(weights: list[float]) -> None:
+    mixture = Mixture(weights, seed=3)
+    sources = np.array([mixture.at(position)[0] for position in range(6000)])
+    shares = np.array(weights) / sum(weights)
+    for source, share in enumerate(shares):
+        total = np.cumsum(np.r_[0, sources == source])
+        assert np.abs((total[1000:] - total[:-1000]) / 1000 - share).max() < 0.01
+        assert np.abs(total - share * np.arange(len(total))).max() < 8  # nor does it drift
+    assert len({tuple(sources[start:start + BLOCK]) for start in range(0, 6000, BLOCK)}) > 5
+
+
+def test_each_part_of_a_mixture_is_seen_whole_before_anything_comes_again() -> None:
+    taken = draws(sampler_of(0, 1, dataset=Parts()), 1000)
+    parts = parts_of(taken)
+    for part, size in enumerate(Parts.sizes):
+        mine = [draw.index for draw, source in zip(taken, parts) if source == part]
+        passes = [mine[start:start + size] for start in range(0, len(mine) - size, size)]
+        assert passes and all(len(set(order)) == size for order in passes)
+        assert len(passes) == 1 or passes[0] != passes[1]
+    assert [draw.position for draw in taken] == list(range(1000))
+
+
+@pytest.mark.parametrize('start', [5, 16, 777])
+def test_mixture_goes_on_where_it_stopped_and_processes_share_it(start: int) -> None:
+    whole = draws(sampler_of(0, 1, dataset=Parts()), start + 60)
+    resumed = [draws(sampler_of(rank, 3, dataset=Parts(), start=start), 20) for rank in range(3)]
+    assert resumed == [whole[start + rank::3] for rank in range(3)]
+    assert {*parts_of(resumed[0])} == {*parts_of(resumed[1])} == {0, 1, 2}  # no process is left with one part
+
+
+def test_far_position_is_reached_without_counting_up_to_it() -> None:
+    sampler = sampler_of(0, 1, dataset=Parts(), start=10**12)
+    near = draws(sampler, 1000)
+    assert near[0].position == 10**12
+    assert np.bincount(parts_of(near)) == pytest.approx([500, 300, 200], abs=10)
 
 
 def test_seed_changes_order_and_empty_is_refused() -> None:

@@ -58,6 +58,8 @@ class ToyModel(BaseModel):
         self.dtypes.append(out.dtype)
         if mode == 'loss':
             return dict(loss_toy=(out.float() - batch.sum(1, keepdim=True)).square().mean())
+        for sample in data_samples:
+            sample.set_metainfo(dict(weight=float(self.layer.weight[0, 0])))
         return data_samples
 
 

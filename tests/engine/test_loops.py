@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from mmengine.config import Config
+from torch.optim.lr_scheduler import LinearLR, PolynomialLR, SequentialLR
 
 from sapiens2.engine import Sapiens2Runner
 
@@ -33,15 +35,20 @@ def test_accumulation_equals_a_larger_batch(toy_cfg: ConfigMaker) -> None:
     torch.testing.assert_close(small.bare_model.state_dict(), large.bare_model.state_dict())
 
 
-def test_schedule_is_warm_up_then_polynomial(toy_cfg: ConfigMaker) -> None:
+def test_schedule_is_that_of_torch(toy_cfg: ConfigMaker) -> None:
     lr = history(train(toy_cfg(train_cfg__max_iters=12, param_scheduler=[
-        dict(type='LinearLR', start_factor=0.001, begin=0, end=5, by_epoch=False),
+        dict(type='LinearLR', start_factor=0.001, begin=0, end=6, by_epoch=False),
         dict(type='PolyLR', eta_min=0.0, power=1.0, begin=5, by_epoch=False)])), 'lr')
-    assert lr[0] == pytest.approx(0.1 * 0.001)
-    assert lr[4] == lr[5] == pytest.approx(0.1)
-    steps = [later - earlier for earlier, later in zip(lr[5:], lr[6:])]
-    assert steps == pytest.approx([-0.1 / 6] * 6)
-    assert lr[-1] == pytest.approx(0.0, abs=1e-12)
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
+    schedule = SequentialLR(optimizer, [LinearLR(optimizer, start_factor=0.001, total_iters=5),
+                                        PolynomialLR(optimizer, total_iters=7)], milestones=[5])
+    expected = []
+    for _ in range(12):
+        expected.append(optimizer.param_groups[0]['lr'])
+        optimizer.step()
+        schedule.step()
+    assert lr == pytest.approx(expected, rel=1e-9)
+    assert lr[-1] == pytest.approx(0.1 / 7)
 
 
 def test_dropout_differs_from_iteration_to_iteration(toy_cfg: ConfigMaker) -> None:
@@ -71,6 +78,18 @@ def test_bfloat16_on_this_device(toy_cfg: ConfigMaker) -> None:
 def test_loss_that_is_not_finite_names_the_samples(toy_cfg: ConfigMaker) -> None:
     with pytest.raises(FloatingPointError, match=r'iteration \d+ is not finite \(loss = nan, loss_toy = nan\).*toy-7'):
         train(toy_cfg(train_dataloader__dataset__bad=7))
+
+
+@pytest.mark.parametrize('clip', [dict(max_norm=1.0), None])
+def test_gradient_that_is_not_finite_names_the_samples_of_the_update(toy_cfg: ConfigMaker, clip: Any) -> None:
+    runner = Sapiens2Runner.from_cfg(toy_cfg(optim_wrapper__clip_grad=clip, optim_wrapper__accumulative_counts=2))
+    runner.bare_model.layer.weight.register_hook(lambda gradient: gradient * torch.inf)
+    before = {name: value.clone() for name, value in runner.bare_model.state_dict().items()}
+    message = r'gradient of iteration 1 is not finite \(norm = (nan|inf)\)'
+    with pytest.raises(FloatingPointError, match=message) as error:
+        runner.train()
+    assert str(error.value).count('toy-') == 4
+    torch.testing.assert_close(dict(runner.bare_model.state_dict()), before)
 
 
 def test_sampler_that_cannot_resume_is_refused(toy_cfg: ConfigMaker) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 from PIL import Image
 
 from sapiens2.utils import image_io
+from sapiens2.utils.image_integrity import png_fault
 from sapiens2.utils.image_io import ImageReadError, read_image, read_labels, read_raster, write_image
 
 RED, GREEN, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
@@ -162,6 +165,79 @@ def test_every_cut_is_noticed(kind: str, options: dict) -> None:
     for end in range(64, len(content) - 20, 500):  # a download that reserved its space and stopped
         with pytest.raises(ImageReadError):
             read_image(content[:end] + bytes(len(content) - end))
+
+
+@pytest.mark.parametrize('mode', ['RGB', 'L', 'CMYK'])
+@pytest.mark.parametrize('progressive', [False, True])
+def test_a_jpeg_damaged_in_its_middle_is_refused(mode: str, progressive: bool) -> None:
+    """Its end marker is there; libjpeg fills the rest with grey and only prints a warning."""
+    content = encoded(textured().convert(mode), 'JPEG', quality=90, progressive=progressive)
+    assert read_image(content).shape[2] == 3
+    middle = len(content) // 2
+    for broken in (content[:middle] + content[middle + 100:], content[:middle] + bytes(100) + content[middle + 100:]):
+        for read in (read_image, read_raster):
+            with pytest.raises(ImageReadError, match='damaged'):
+                read(broken)
+
+
+def test_a_jpeg_gives_what_opencv_gives() -> None:
+    content = encoded(textured(), 'JPEG', quality=80)
+    assert np.array_equal(read_image(content), cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR))
+
+
+@pytest.mark.parametrize('filling, is_read', [(bytes(50), True), (b'\x12\x34', True), (bytes(range(60)), False)])
+def test_a_filling_before_the_end_of_a_jpeg_is_no_fault(filling: bytes, is_read: bool) -> None:
+    content = encoded(textured(), 'JPEG')
+    filled = content[:-2] + filling + content[-2:]
+    if is_read:
+        assert np.array_equal(read_image(filled), read_image(content))
+    else:
+        with pytest.raises(ImageReadError, match='extraneous bytes'):
+            read_image(filled)
+
+
+def png(rows: int, color_type: int, interlaced: bool = False) -> bytes:
+    """A complete PNG of 6 x 5 pixels, (H, W), whose picture data hold ``rows`` rows."""
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+
+    row = bytes([0, *[1] * (5 * (3 if color_type == 2 else 1))])
+    header = struct.pack('>IIBBBBB', 5, 6, 8, color_type, 0, 0, interlaced)
+    palette = chunk(b'PLTE', bytes(range(6))) if color_type == 3 else b''
+    return (b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', header) + palette + chunk(b'IDAT', zlib.compress(row * rows))
+            + chunk(b'IEND', b''))
+
+
+@pytest.mark.parametrize('color_type', [0, 2, 3])
+def test_a_png_whose_data_end_early_is_refused(color_type: int) -> None:
+    """Pillow leaves the missing rows zero, and zero is a label."""
+    reads = (read_image, read_raster) if color_type == 2 else (read_image, read_raster, read_labels)
+    for read in reads:
+        assert read(png(6, color_type)).shape[:2] == (6, 5)
+        with pytest.raises(ImageReadError, match='damaged'):
+            read(png(4, color_type))
+        broken = bytearray(png(6, color_type))
+        broken[-13] ^= 1  # the check sum of the picture data
+        with pytest.raises(ImageReadError, match='damaged'):
+            read(bytes(broken))
+
+
+@pytest.mark.parametrize('size, mode', [((5, 6), 'P'), ((1, 1), 'P'), ((3, 9), 'L'), ((17, 2), '1'), ((7, 7), 'LA')])
+def test_sizes_of_png_data_are_told_right(size: tuple[int, int], mode: str) -> None:
+    assert png_fault(encoded(Image.new(mode, size, 1), 'PNG')) is None
+
+
+def test_an_interlaced_png_has_more_rows() -> None:
+    # Passes of 6 x 5 pixels: 1 + 1 + 1 + 2 + 1 + 3 + 3 rows, each with a byte before its pixels.
+    assert png_fault(png(0, 3, interlaced=True)) == 'it holds 0 of 42 bytes of picture data'
+
+
+@pytest.mark.parametrize('kind, mode', [('JPEG', 'CMYK'), ('WEBP', 'RGB'), ('TIFF', 'RGB'), ('PNG', 'P')])
+def test_one_limit_of_pixels_for_all_formats(kind: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pillow's own, which counts for programs that use it, does not count here and stays what it is."""
+    monkeypatch.setattr(Image, 'MAX_IMAGE_PIXELS', 100)
+    assert read_image(encoded(Image.new(mode, (48, 32)), kind)).shape == (32, 48, 3)
+    assert Image.MAX_IMAGE_PIXELS == 100
 
 
 def test_data_behind_a_jpeg_is_no_fault() -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sapiens2.visualization.maps import (
-    depth_bar, depth_range, depth_to_bgr, label_legend, labels_to_bgr, normals_to_bgr, overlay_labels, unit_to_bgr)
+    LEGEND_ROWS, depth_bar, depth_range, depth_to_bgr, label_legend, labels_to_bgr, normals_to_bgr, overlay_labels,
+    unit_to_bgr)
 
 PALETTE = [[50, 50, 50], [255, 0, 0], [0, 0, 255]]
 
@@ -43,6 +44,24 @@ def test_legend_names_each_class_once(height):
     assert (legend == (50, 50, 50)).all(axis=-1).any()
     assert (legend == (0, 0, 255)).all(axis=-1).any()
     assert not (legend == (255, 0, 0)).all(axis=-1).any()
+
+
+def test_legend_leaves_out_traces_and_sums_up_what_has_no_row():
+    """Thirty classes that halve in size from one to the next."""
+    palette = [[8 * i, 255 - 8 * i, 100] for i in range(30)]
+    labels = np.repeat(np.arange(30), np.maximum(2 ** np.arange(29, -1, -1) >> 10, 1))[None]
+    legend = label_legend(labels, [f'class {i}' for i in range(30)], palette, 300)
+
+    def shown(i):
+        return (legend == palette[i][::-1]).all(axis=-1).any()
+
+    # The share of class 10, 2 to the power -11, is 0.049 %.
+    assert [i for i in range(30) if shown(i)] == list(range(10))
+    # One row is for those that have none.
+    even = label_legend(np.arange(30)[None], [f'class {i}' for i in range(30)], palette, 300)
+    assert len(even) == 300
+    rows = [i for i in range(30) if (even == palette[i][::-1]).all(axis=-1).any()]
+    assert rows == list(range(LEGEND_ROWS - 1))
 
 
 def test_near_is_red_far_is_blue_and_nothing_is_black():

@@ -3,11 +3,11 @@ data_root = 'data/pointmap'
 train_pipeline = [
     dict(type='LoadImage'),
     dict(type='LoadFields'),
-    dict(type='PhotometricDistortion'),
     dict(type='RandomScale', ratio_range=(0.5, 2.0), prob=0.3),
     dict(type='RandomAreaCrop', area_range=(0.4, 1.0), aspect_range=(0.5, 2.0), attempts=8, prob=0.3),
     dict(type='RandomFlip', prob=0.3),
     dict(type='Resize', size=_base_.image_size),
+    dict(type='PhotometricDistortion'),
     dict(type='GeneratePointmap'),
     dict(type='PackInputs'),
 ]

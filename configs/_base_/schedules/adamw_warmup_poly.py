@@ -9,8 +9,9 @@ optim_wrapper = dict(
     constructor='LayerDecayOptimWrapperConstructor',
     paramwise_cfg=dict(layer_decay_rate=0.9),
     clip_grad=dict(max_norm=4.0))
-# The decay ends at max_iters.
+# Iteration i (from 0) of the warm-up has 0.001 + 0.999 * i / 500 of the full rate, iteration 500 the full rate, and the
+# decay would reach zero at iteration max_iters, one after the last, where a schedule without `end` ends.
 param_scheduler = [
-    dict(type='LinearLR', start_factor=1e-3, begin=0, end=500, by_epoch=False),
+    dict(type='LinearLR', start_factor=1e-3, begin=0, end=501, by_epoch=False),
     dict(type='PolyLR', eta_min=0.0, power=1.0, begin=500, by_epoch=False),
 ]

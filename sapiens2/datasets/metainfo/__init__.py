@@ -7,9 +7,9 @@ import functools
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
-from sapiens2.utils.suggest import unknown_name
+from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
 # The 17 points of COCO, in its order; the 308 use the same names.
 COCO17_NAMES = (
@@ -29,7 +29,7 @@ def _indices(names: Sequence[str], index: dict[str, int], field: str) -> list[in
     """Indices of ``names``; a name that ``index`` lacks is an error that names ``field``."""
     for name in names:
         if name not in index:
-            raise KeyError(f'{field}: ' + unknown_name(name, index, 'key point'))
+            raise UnknownNameError(f'{field}: ' + unknown_name(name, index, 'key point'))
     return [index[name] for name in names]
 
 
@@ -105,6 +105,13 @@ def _seg(table_name: str, dataset_name: str) -> dict[str, Any]:
     }
 
 
+def class_set(classes: Union[str, Sequence[str]]) -> dict[str, Any]:
+    """The class set called ``classes`` in ``load_metainfo``, or that of own names."""
+    if isinstance(classes, str):
+        return load_metainfo(classes)
+    return {'dataset_name': 'own', 'classes': list(classes), 'flip_pairs': flip_pairs(classes)}
+
+
 _TABLES: dict[str, Callable[[], dict[str, Any]]] = {
     'sapiens308': _sapiens308,
     'coco': _coco17,
@@ -143,8 +150,8 @@ def load_metainfo(name: str) -> dict[str, Any]:
         ignore_index: 255.
 
     Raises:
-        KeyError: if there is no such table.
+        UnknownNameError: if there is no such table.
     """
     if name not in _TABLES:
-        raise KeyError(unknown_name(name, _TABLES, 'table of key points or classes'))
+        raise UnknownNameError(unknown_name(name, _TABLES, 'table of key points or classes'))
     return copy.deepcopy(_table(name))

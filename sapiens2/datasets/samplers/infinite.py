@@ -10,6 +10,7 @@ from mmengine.dist import get_dist_info, sync_random_seed
 from torch.utils.data import Sampler
 
 from sapiens2.datasets.samplers.draw import Draw
+from sapiens2.datasets.samplers.mixture import Mixture
 from sapiens2.registry import DATA_SAMPLERS
 
 
@@ -21,9 +22,11 @@ class ResumableInfiniteSampler(Sampler):
     processes: process r of n takes the positions r, r + n, r + 2n and so on. So a run goes on where it stopped by
     setting ``start``, without loading what is behind, also on another number of GPUs.
 
+    Of a ``MixedDataset``, each data set is gone through in passes of its own, and ``Mixture`` says whose turn it is.
+
     Args:
-        dataset: anything with a length; not empty.
-        shuffle: whether each pass has an order of its own, from (seed, pass).
+        dataset: anything with a length; not empty. A mixed one also has ``sizes`` and ``weights`` of its parts.
+        shuffle: whether each pass has an order of its own, from (seed, pass). The parts of a mixture always alternate.
         seed: of the run; None draws one that all processes share, which a resumed run cannot repeat.
         start: number of positions, of all processes together, that are behind. May be set at any time before
             iteration starts.
@@ -32,28 +35,31 @@ class ResumableInfiniteSampler(Sampler):
     def __init__(self, dataset: Sized, shuffle: bool = True, seed: Optional[int] = None, start: int = 0) -> None:
         if not len(dataset):
             raise ValueError('an empty data set cannot be sampled')
-        self.size = len(dataset)
+        self.sizes = list(getattr(dataset, 'sizes', [len(dataset)]))
+        self.first = np.cumsum([0, *self.sizes]).tolist()
         self.shuffle = shuffle
         self.seed = sync_random_seed() if seed is None else seed
+        self.mixture = Mixture(getattr(dataset, 'weights', [1.0]), self.seed)
         self.start = start
         self.rank, self.world_size = get_dist_info()
 
-    def _order(self, number: int) -> np.ndarray:
-        """The order of pass ``number``."""
+    def _order(self, part: int, number: int) -> np.ndarray:
+        """The order of pass ``number`` through a part."""
         if not self.shuffle:
-            return np.arange(self.size)
-        return np.random.default_rng([self.seed, number]).permutation(self.size)
+            return np.arange(self.sizes[part])
+        return np.random.default_rng([self.seed, number, part]).permutation(self.sizes[part])
 
     def __iter__(self) -> Iterator[Draw]:
-        current, order = -1, np.empty(0, dtype=int)
+        orders: dict[int, tuple[int, np.ndarray]] = {}  # of each part, the pass that it is in
         position = self.start + self.rank
         while True:
-            number, place = divmod(position, self.size)
-            if number != current:
-                current, order = number, self._order(number)
-            yield Draw(int(order[place]), position, self.seed)
+            part, count = self.mixture.at(position)
+            number, place = divmod(count, self.sizes[part])
+            if part not in orders or orders[part][0] != number:
+                orders[part] = number, self._order(part, number)
+            yield Draw(self.first[part] + int(orders[part][1][place]), position, self.seed)
             position += self.world_size
 
     def __len__(self) -> int:
-        """Samples in one pass, of all processes together."""
-        return self.size
+        """Samples in one pass, of all processes and parts together."""
+        return self.first[-1]

@@ -5,8 +5,8 @@ from sapiens2.datasets.transforms.crop import RandomAreaCrop, RandomCrop
 from sapiens2.datasets.transforms.formatting import PackInputs
 from sapiens2.datasets.transforms.loading import LoadFields, LoadImage
 from sapiens2.datasets.transforms.photometric import (
-    BoxBlur, CoarseDropout, DownUpSample, GaussianBlur, GaussianNoise, MedianBlur, PhotometricDistortion, Solarize)
-from sapiens2.datasets.transforms.resize import RandomResize, RandomScale, Resize
+    BoxBlur, CoarseDropout, GaussianBlur, GaussianNoise, MedianBlur, PhotometricDistortion, Solarize)
+from sapiens2.datasets.transforms.resize import DownUpSample, RandomResize, RandomScale, Resize
 from sapiens2.datasets.transforms.targets import GenerateHeatmaps, GeneratePointmap
 from sapiens2.datasets.transforms.topdown import (
     GetBBoxCenterScale, RandomBBoxTransform, RandomHalfBody, TopdownAffine)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 
 from sapiens2.datasets.metainfo import IGNORE_LABEL
-from sapiens2.datasets.transforms.base import RandomTransform
-from sapiens2.datasets.transforms.fields import Field, Results, move
+from sapiens2.datasets.transforms.base import RandomStep
+from sapiens2.datasets.transforms.fields import Results
+from sapiens2.datasets.transforms.lazy import LazyResults
 from sapiens2.registry import TRANSFORMS
 
 
-def crop_all(results: Results, top: int, left: int, height: int, width: int) -> Results:
-    """Cut rows from ``top`` and columns from ``left``, pixels, out of picture and fields, in place."""
+def crop_all(results: Results, top: int, left: int, height: int, width: int) -> LazyResults:
+    """Cut rows from ``top`` and columns from ``left``, pixels, out of picture and fields.
 
-    def resample(raster: np.ndarray, field: Field) -> np.ndarray:
-        return np.ascontiguousarray(raster[top:top + height, left:left + width])
-
-    return move(results, resample, np.array([[1.0, 0, -left], [0, 1, -top], [0, 0, 1]]))
+    Where the picture was scaled before, the cut is moved to the nearest edge of a pixel that it had before.
+    """
+    results = LazyResults.of(results)
+    return results.look(results.view.cropped(top, left, height, width))
 
 
 def _random_place(shape: tuple[int, int], height: int, width: int) -> tuple[int, int, int, int]:
@@ -26,7 +28,7 @@ def _random_place(shape: tuple[int, int], height: int, width: int) -> tuple[int,
 
 
 @TRANSFORMS.register_module()
-class RandomCrop(RandomTransform):
+class RandomCrop(RandomStep):
     """Cut out a window of a fixed size, or as much of it as the picture has.
 
     Args:
@@ -42,15 +44,18 @@ class RandomCrop(RandomTransform):
         super().__init__(prob)
         self.size = tuple(size)
         self.cat_max_ratio = cat_max_ratio
+        self.needs = ('img', 'sem_seg') if cat_max_ratio < 1 else ('img',)
 
-    def apply(self, results: Results) -> Results:
-        """Cut ``results`` in place."""
-        shape = results['img'].shape[:2]
+    def apply(self, results: Results) -> LazyResults:
+        """Cut ``results``."""
+        results = LazyResults.of(results)
+        shape = results.view.size
         height, width = min(self.size[0], shape[0]), min(self.size[1], shape[1])
         window = _random_place(shape, height, width)
         if self.cat_max_ratio < 1:
+            labels = results.peek('sem_seg')
             for _ in range(self.attempts - 1):
-                if self._is_mixed(results['sem_seg'], window):
+                if self._is_mixed(labels, window):
                     break
                 window = _random_place(shape, height, width)
         return crop_all(results, *window)
@@ -58,13 +63,13 @@ class RandomCrop(RandomTransform):
     def _is_mixed(self, labels: np.ndarray, window: tuple[int, int, int, int]) -> bool:
         top, left, height, width = window
         part = labels[top:top + height, left:left + width]
-        counts = np.bincount(part.ravel(), minlength=IGNORE_LABEL + 1)
+        counts = cv2.calcHist([part], [0], None, [256], [0, 256]).ravel()
         counts[IGNORE_LABEL] = 0
         return np.count_nonzero(counts) > 1 and counts.max() < self.cat_max_ratio * counts.sum()
 
 
 @TRANSFORMS.register_module()
-class RandomAreaCrop(RandomTransform):
+class RandomAreaCrop(RandomStep):
     """Cut out a window of random area, shape and place; the picture stays whole where none fits.
 
     Args:
@@ -81,9 +86,10 @@ class RandomAreaCrop(RandomTransform):
         self.aspect_range = tuple(aspect_range)
         self.attempts = attempts
 
-    def apply(self, results: Results) -> Results:
-        """Cut ``results`` in place."""
-        shape = results['img'].shape[:2]
+    def apply(self, results: Results) -> LazyResults:
+        """Cut ``results``."""
+        results = LazyResults.of(results)
+        shape = results.view.size
         for _ in range(self.attempts):
             area = np.random.uniform(*self.area_range) * shape[0] * shape[1]
             aspect = np.exp(np.random.uniform(*np.log(self.aspect_range)))

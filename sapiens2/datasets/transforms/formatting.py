@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import cv2
 import numpy as np
 import torch
-from mmcv.transforms import BaseTransform
 from mmengine.structures import BaseDataElement, InstanceData
 
+from sapiens2.datasets.transforms.base import Step
 from sapiens2.datasets.transforms.fields import FIELDS, Results
 from sapiens2.registry import TRANSFORMS
 from sapiens2.structures.data_sample import DataSample
@@ -20,13 +21,15 @@ _TARGETS = (*(name for name in FIELDS if name != 'img'), 'pointmap', 'scale', 'K
 
 
 @TRANSFORMS.register_module()
-class PackInputs(BaseTransform):
+class PackInputs(Step):
     """Give ``dict(inputs=picture, data_samples=DataSample)``; shapes and units as ``DataSample`` says.
 
     ``inputs`` is a (3, H, W) uint8 BGR tensor. Normals, shortened by resampling, are made unit vectors again.
     """
 
-    def transform(self, results: Results) -> dict[str, Any]:
+    needs = ('img',)
+
+    def apply(self, results: Results) -> dict[str, Any]:
         """Turn ``results`` into what a batch is made of."""
         sample = DataSample(metainfo={name: _plain(results[name]) for name in _META if name in results})
         if 'bboxes' in results:
@@ -45,10 +48,15 @@ def _plain(value: Any) -> Any:
     return tuple(value.tolist()) if isinstance(value, np.ndarray) else value
 
 
-def _channels_first(array: np.ndarray) -> torch.Tensor:
+def _channels_first(raster: np.ndarray) -> torch.Tensor:
     """(H, W) or (H, W, C) as a (C, H, W) tensor."""
-    array = array[..., None] if array.ndim == 2 else array
-    return torch.from_numpy(np.ascontiguousarray(array.transpose(2, 0, 1)))
+    if raster.ndim == 2:
+        return torch.from_numpy(np.ascontiguousarray(raster))[None]
+    planes = raster.transpose(2, 0, 1)
+    if not planes.flags.c_contiguous:
+        planes = np.empty(planes.shape, raster.dtype)
+        cv2.split(raster, list(planes))  # much faster than NumPy's copy
+    return torch.from_numpy(planes)
 
 
 def _pack_fields(fields: Results) -> dict[str, torch.Tensor]:
@@ -63,10 +71,15 @@ def _pack_field(name: str, array: np.ndarray) -> torch.Tensor:
     tensor = _channels_first(array)
     if name == 'mask':
         return tensor.bool()
-    return _unit(tensor) if name == 'normal' else tensor
+    return torch.from_numpy(_unit(tensor.numpy())) if name == 'normal' else tensor
 
 
-def _unit(vectors: torch.Tensor) -> torch.Tensor:
-    """(3, H, W) vectors at length 1; zero stays zero. A third of the time of torch's ``normalize``."""
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    """(3, H, W) vectors at length 1; zero stays zero."""
     x, y, z = vectors
-    return vectors / (x * x + y * y + z * z).sqrt_().clamp_min_(_TINY)
+    # OpenCV takes a third of the time of NumPy or torch here.
+    length = cv2.max(cv2.magnitude(cv2.magnitude(x, y), z), _TINY)
+    unit = np.empty_like(vectors)
+    for plane, result in zip(vectors, unit):
+        cv2.divide(plane, length, dst=result)
+    return unit

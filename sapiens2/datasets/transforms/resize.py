@@ -6,47 +6,36 @@ from typing import Optional
 
 import cv2
 import numpy as np
-from mmcv.transforms import BaseTransform
 
-from sapiens2.datasets.transforms.base import RandomTransform
-from sapiens2.datasets.transforms.fields import FIELDS, Field, Results, move
+from sapiens2.datasets.transforms.base import RandomStep, Step
+from sapiens2.datasets.transforms.fields import FIELDS, Results, move_points
+from sapiens2.datasets.transforms.lazy import LazyResults
+from sapiens2.datasets.transforms.view import shift_matrix
 from sapiens2.registry import TRANSFORMS
 
 
-def resize_matrix(old_size: tuple[int, int], new_size: tuple[int, int]) -> np.ndarray:
-    """(3, 3) from old to new pixels between sizes (H, W): pixel areas are scaled, centres are at integers."""
-    scale_y, scale_x = new_size[0] / old_size[0], new_size[1] / old_size[1]
-    return np.array([[scale_x, 0, scale_x / 2 - 0.5], [0, scale_y, scale_y / 2 - 0.5], [0, 0, 1]])
-
-
-def resize_all(results: Results, new_size: tuple[int, int], img_interpolation: Optional[int] = None) -> Results:
+def resize_all(results: Results, new_size: tuple[int, int], img_interpolation: Optional[int] = None) -> LazyResults:
     """Resize picture and fields to ``new_size`` (H, W).
 
     Args:
         img_interpolation: OpenCV's flag for the picture; None takes area averaging where both sides shrink, and
             cubic otherwise.
     """
-    height, width = new_size
-    old_size = results['img'].shape[:2]
-    if img_interpolation is None:
-        shrinks = height < old_size[0] and width < old_size[1]
-        img_interpolation = cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC
-
-    def resample(raster: np.ndarray, field: Field) -> np.ndarray:
-        flag = img_interpolation if field is FIELDS['img'] else field.interpolation
-        return cv2.resize(raster, (width, height), interpolation=flag)
-
-    return move(results, resample, resize_matrix(old_size, new_size))
+    results = LazyResults.of(results)
+    return results.look(results.view.resized(new_size, img_interpolation))
 
 
-def pad_all(results: Results, left: int, right: int, top: int, bottom: int, img_value: float = 0.0) -> Results:
+def pad_all(results: Results, left: int, right: int, top: int, bottom: int, img_value: float = 0.0) -> LazyResults:
     """Put borders of so many pixels round picture (of ``img_value``) and fields (of their own values)."""
-
-    def resample(raster: np.ndarray, field: Field) -> np.ndarray:
-        value = img_value if field is FIELDS['img'] else field.pad_value
-        return cv2.copyMakeBorder(raster, top, bottom, left, right, cv2.BORDER_CONSTANT, value=[value] * 4)
-
-    return move(results, resample, np.array([[1.0, 0, left], [0, 1, top], [0, 0, 1]]))
+    results = LazyResults.of(results).settle()
+    for name, field in FIELDS.items():
+        if name in results:
+            value = img_value if name == 'img' else field.pad_value
+            results[name] = cv2.copyMakeBorder(
+                results[name], top, bottom, left, right, cv2.BORDER_CONSTANT, value=[value] * 4)
+    move_points(results, shift_matrix(left, top))
+    results['img_shape'] = results['img'].shape[:2]
+    return results
 
 
 def fit_size(old_size: tuple[int, int], bounds: tuple[float, float]) -> tuple[int, int]:
@@ -57,7 +46,7 @@ def fit_size(old_size: tuple[int, int], bounds: tuple[float, float]) -> tuple[in
 
 
 @TRANSFORMS.register_module()
-class Resize(BaseTransform):
+class Resize(Step):
     """Resize to ``size``, either by stretching or by keeping the shape between centred borders.
 
     Stretching averages areas where both sides shrink and is cubic otherwise; keeping the shape is bilinear: both as
@@ -71,17 +60,20 @@ class Resize(BaseTransform):
         pad_val: grey value of the border, 0 to 255.
     """
 
+    needs = ('img',)
+
     def __init__(self, size: tuple[int, int], keep_ratio: bool = False, pad_val: float = 0.0) -> None:
         self.size = tuple(size)
         self.keep_ratio = keep_ratio
         self.pad_val = pad_val
 
-    def transform(self, results: Results) -> Results:
-        """Resize ``results`` in place."""
+    def apply(self, results: Results) -> LazyResults:
+        """Resize ``results``."""
+        results = LazyResults.of(results)
         results['padding'] = (0, 0, 0, 0)
         if not self.keep_ratio:
             return resize_all(results, self.size)
-        inner = fit_size(results['img'].shape[:2], self.size)
+        inner = fit_size(results.view.size, self.size)
         resize_all(results, inner, cv2.INTER_LINEAR)
         free_y, free_x = self.size[0] - inner[0], self.size[1] - inner[1]
         left, top = free_x // 2, free_y // 2
@@ -90,8 +82,11 @@ class Resize(BaseTransform):
 
 
 @TRANSFORMS.register_module()
-class RandomScale(RandomTransform):
+class RandomScale(RandomStep):
     """Resize both sides by one random factor.
+
+    Where a step after it makes the picture larger again, the picture is blurred as if it had been that small; fields
+    stay sharp.
 
     Args:
         ratio_range: smallest and largest factor.
@@ -102,15 +97,16 @@ class RandomScale(RandomTransform):
         super().__init__(prob)
         self.ratio_range = tuple(ratio_range)
 
-    def apply(self, results: Results) -> Results:
-        """Resize ``results`` in place."""
+    def apply(self, results: Results) -> LazyResults:
+        """Resize ``results``."""
+        results = LazyResults.of(results)
         factor = np.random.uniform(*self.ratio_range)
-        return resize_all(results, tuple(max(1, round(side * factor)) for side in results['img'].shape[:2]))
+        return resize_all(results, tuple(max(1, round(side * factor)) for side in results.view.size))
 
 
 @TRANSFORMS.register_module()
-class RandomResize(RandomTransform):
-    """Resize to a size that is a random multiple of ``size``.
+class RandomResize(RandomStep):
+    """Resize to a size that is a random multiple of ``size``; as ``RandomScale``, it may blur.
 
     Args:
         size: (H, W), pixels.
@@ -126,10 +122,32 @@ class RandomResize(RandomTransform):
         self.ratio_range = tuple(ratio_range)
         self.keep_ratio = keep_ratio
 
-    def apply(self, results: Results) -> Results:
-        """Resize ``results`` in place."""
+    def apply(self, results: Results) -> LazyResults:
+        """Resize ``results``."""
+        results = LazyResults.of(results)
         factor = np.random.uniform(*self.ratio_range)
         bounds = (self.size[0] * factor, self.size[1] * factor)
-        new_size = (fit_size(results['img'].shape[:2], bounds) if self.keep_ratio
+        new_size = (fit_size(results.view.size, bounds) if self.keep_ratio
                     else tuple(max(1, round(side)) for side in bounds))
         return resize_all(results, new_size)
+
+
+@TRANSFORMS.register_module()
+class DownUpSample(RandomStep):
+    """Lose detail: make the picture, not the fields, smaller and bring it back to its size.
+
+    Where geometric steps follow, it goes from the small size to theirs at once.
+
+    Args:
+        scale_range: smallest and largest factor of the smaller picture.
+        prob: how often.
+    """
+
+    def __init__(self, scale_range: tuple[float, float] = (0.1, 0.7), prob: float = 1.0) -> None:
+        super().__init__(prob)
+        self.scale_range = tuple(scale_range)
+
+    def apply(self, results: Results) -> LazyResults:
+        """Blur the picture in ``results``."""
+        results = LazyResults.of(results)
+        return results.look(results.view.coarsened(np.random.uniform(*self.scale_range)))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any, Union
 
 import numpy as np
-from mmcv.transforms import BaseTransform
 
-from sapiens2.datasets.errors import DataError
+from sapiens2.datasets.errors import Kind
+from sapiens2.datasets.transforms.base import Step
 from sapiens2.datasets.transforms.fields import Results
 from sapiens2.registry import CODECS, TRANSFORMS, build_from
 
 
 @TRANSFORMS.register_module()
-class GenerateHeatmaps(BaseTransform):
+class GenerateHeatmaps(Step):
     """Encode ``input_keypoints`` as ``heatmaps`` (K, h, w) and ``keypoint_weights`` (K,).
 
     Args:
@@ -21,20 +21,24 @@ class GenerateHeatmaps(BaseTransform):
         use_joint_weights: whether weights are multiplied by those of the data set's metainfo.
     """
 
+    needs = ('input_keypoints', 'keypoints_visible')
+
     def __init__(self, codec: Union[dict, Any], use_joint_weights: bool = False) -> None:
         self.codec = build_from(CODECS, codec)
         self.use_joint_weights = use_joint_weights
 
-    def transform(self, results: Results) -> Results:
+    def apply(self, results: Results) -> Results:
         """Add the targets to ``results``."""
         results.update(self.codec.encode(results['input_keypoints'], results['keypoints_visible']))
         if self.use_joint_weights:
-            results['keypoint_weights'] *= np.asarray(results['dataset_meta']['joint_weights'], dtype=np.float32)
+            weights = self.need_meta(
+                results, 'joint_weights', 'give it metainfo=dict(joint_weights=[...]), one number a point')
+            results['keypoint_weights'] *= np.asarray(weights, dtype=np.float32)
         return results
 
 
 @TRANSFORMS.register_module()
-class GeneratePointmap(BaseTransform):
+class GeneratePointmap(Step):
     """Make ``pointmap`` (H, W, 3), metres, camera frame, of ``depth`` and ``K``, and ``scale`` (1,).
 
     Where ``eval_fields`` hold depth, they get a point map too. Pixels without depth become the camera's centre.
@@ -50,14 +54,15 @@ class GeneratePointmap(BaseTransform):
     def __init__(self, canonical_focal_length: float = 768.0) -> None:
         self.canonical_focal_length = canonical_focal_length
 
-    def transform(self, results: Results) -> Results:
+    def apply(self, results: Results) -> Results:
         """Add the targets to ``results``."""
         for fields in (results, results.get('eval_fields', {})):
             if 'depth' not in fields:
                 continue
             if 'K' not in fields:
-                raise DataError(f'{results["sample_id"]}: K is missing, and depth alone has no point map; give the '
-                                "data set data_prefix=dict(K=...): a folder of json or npy files, or one file for all")
+                raise self.fault(
+                    results, Kind.MISSING_FIELD, 'K', 'makes points of depth and K, and K is missing',
+                    'give the data set data_prefix=dict(K=...): a folder of json or npy files, or one file for all')
             fields['pointmap'] = unproject(fields['depth'], fields['K'])
             fields['scale'] = np.array([self.canonical_focal_length / fields['K'][0, 0]], dtype=np.float32)
         return results
@@ -68,9 +73,11 @@ def unproject(depth: np.ndarray, intrinsics: np.ndarray) -> np.ndarray:
     height, width = depth.shape
     inverse = np.linalg.inv(intrinsics.astype(np.float64)).astype(np.float32)
     columns, rows = np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32)[:, None]
-    points = np.empty((height, width, 3), dtype=np.float32)
+    # Stored one coordinate after the other, as the batch wants it; the view has the order of all rasters.
+    points = np.empty((3, height, width), dtype=np.float32)
     for axis in (0, 1):
         # The ray through a pixel, K^-1 (column, row, 1), is a sum of a row and a column vector.
-        points[..., axis] = (inverse[axis, 0] * columns + (inverse[axis, 1] * rows + inverse[axis, 2])) * depth
-    points[..., 2] = depth
-    return points
+        np.add(inverse[axis, 0] * columns, inverse[axis, 1] * rows + inverse[axis, 2], out=points[axis])
+        points[axis] *= depth
+    points[2] = depth
+    return points.transpose(1, 2, 0)

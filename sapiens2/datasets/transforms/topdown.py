@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
-from mmcv.transforms import BaseTransform
 
-from sapiens2.datasets.transforms.base import RandomTransform
+from sapiens2.datasets.transforms.base import RandomStep, Step
 from sapiens2.datasets.transforms.fields import Results
 from sapiens2.registry import TRANSFORMS
 from sapiens2.utils.topdown import apply_affine, box_to_center_scale, fix_aspect, udp_matrix
 
 
 @TRANSFORMS.register_module()
-class GetBBoxCenterScale(BaseTransform):
+class GetBBoxCenterScale(Step):
     """Turn ``bboxes`` (1, 4) into ``bbox_center`` and ``bbox_scale`` (1, 2), pixels of the picture.
 
     Args:
@@ -21,11 +20,13 @@ class GetBBoxCenterScale(BaseTransform):
         aspect: w / h of the network input, to which the box is grown.
     """
 
+    needs = ('bboxes',)
+
     def __init__(self, padding: float = 1.25, aspect: float = 3 / 4) -> None:
         self.padding = padding
         self.aspect = aspect
 
-    def transform(self, results: Results) -> Results:
+    def apply(self, results: Results) -> Results:
         """Add centre and scale to ``results``."""
         results['bbox_center'], results['bbox_scale'] = box_to_center_scale(
             results['bboxes'], self.padding, self.aspect)
@@ -33,7 +34,7 @@ class GetBBoxCenterScale(BaseTransform):
 
 
 @TRANSFORMS.register_module()
-class RandomHalfBody(RandomTransform):
+class RandomHalfBody(RandomStep):
     """Look at the upper or the lower half of a person of whom enough points are labelled.
 
     Args:
@@ -44,6 +45,8 @@ class RandomHalfBody(RandomTransform):
         upper_prob: how often the upper half is taken where both would do.
         prob: how often.
     """
+
+    needs = ('bbox_center', 'bbox_scale', 'keypoints', 'keypoints_visible')
 
     def __init__(self, min_total_keypoints: int = 9, min_upper_keypoints: int = 2, min_lower_keypoints: int = 3,
                  padding: float = 1.5, upper_prob: float = 0.7, prob: float = 0.3) -> None:
@@ -59,10 +62,9 @@ class RandomHalfBody(RandomTransform):
         visible = results['keypoints_visible'][0] > 0
         if visible.sum() < self.min_total_keypoints:
             return results
-        meta = results['dataset_meta']
         halves = []
         for name, fewest in self.min_half_keypoints.items():
-            ids = np.asarray(meta[name])
+            ids = np.asarray(self.need_meta(results, name, f'give it metainfo=dict({name}=[...])'))
             points = results['keypoints'][0, ids[visible[ids]]]
             if len(points) >= fewest and np.ptp(points, axis=0).min() > 0:
                 halves.append(points)
@@ -76,7 +78,7 @@ class RandomHalfBody(RandomTransform):
 
 
 @TRANSFORMS.register_module()
-class RandomBBoxTransform(BaseTransform):
+class RandomBBoxTransform(Step):
     """Shift, scale and rotate the crop by normally distributed amounts, cut at their largest.
 
     Args:
@@ -88,6 +90,8 @@ class RandomBBoxTransform(BaseTransform):
         rotate_prob: how often it is rotated.
     """
 
+    needs = ('bbox_center', 'bbox_scale')
+
     def __init__(self, shift_factor: float = 0.16, shift_prob: float = 0.3,
                  scale_factor: tuple[float, float] = (0.5, 1.5), scale_prob: float = 1.0, rotate_factor: float = 80.0,
                  rotate_prob: float = 0.5) -> None:
@@ -98,7 +102,7 @@ class RandomBBoxTransform(BaseTransform):
         self.rotate_factor = rotate_factor
         self.rotate_prob = rotate_prob
 
-    def transform(self, results: Results) -> Results:
+    def apply(self, results: Results) -> Results:
         """Change centre and scale of ``results`` and set ``bbox_rotation``, degrees."""
         shift, factor, rotation = np.zeros(2), 1.0, 0.0
         if np.random.random() < self.shift_prob:
@@ -124,7 +128,7 @@ def _truncated_normal(count: int) -> np.ndarray:
 
 
 @TRANSFORMS.register_module()
-class TopdownAffine(BaseTransform):
+class TopdownAffine(Step):
     """Cut the person out with the unbiased affine map of ``sapiens2.utils.topdown``.
 
     Sets ``img``, ``img_shape``, ``input_center`` and ``input_scale`` (2,), pixels of the source image, and where there
@@ -134,10 +138,12 @@ class TopdownAffine(BaseTransform):
         input_size: (W, H) of the network input, as of the codec.
     """
 
+    needs = ('img', 'bbox_center', 'bbox_scale')
+
     def __init__(self, input_size: tuple[int, int]) -> None:
         self.input_size = tuple(input_size)
 
-    def transform(self, results: Results) -> Results:
+    def apply(self, results: Results) -> Results:
         """Replace the picture in ``results`` by the crop."""
         center = results['bbox_center'][0]
         scale = fix_aspect(results['bbox_scale'][0], self.input_size[0] / self.input_size[1])

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-import cv2
 import numpy as np
 
-from sapiens2.datasets.transforms.base import RandomTransform
-from sapiens2.datasets.transforms.fields import FIELDS, Field, Results, move
+from sapiens2.datasets.transforms.base import RandomStep
+from sapiens2.datasets.transforms.fields import FIELDS, Results
+from sapiens2.datasets.transforms.lazy import LazyResults
 from sapiens2.registry import TRANSFORMS
 
 
-def flip_all(results: Results, flip_pairs: Sequence[Sequence[int]] = (), flip_indices: Sequence[int] = ()) -> Results:
-    """Mirror left to right, in place: x of normals changes its sign, left and right classes and points change places.
+def flip_all(
+    results: Results, flip_pairs: Sequence[Sequence[int]] = (), flip_indices: Sequence[int] = ()) -> LazyResults:
+    """Mirror left to right: x of normals changes its sign, left and right classes and points change places.
 
     Args:
         flip_pairs: [left, right] labels.
@@ -22,22 +23,18 @@ def flip_all(results: Results, flip_pairs: Sequence[Sequence[int]] = (), flip_in
     labels = np.arange(256, dtype=np.uint8)
     for left, right in flip_pairs:
         labels[left], labels[right] = right, left
-
-    def resample(raster: np.ndarray, field: Field) -> np.ndarray:
-        raster = cv2.flip(raster, 1)
-        return cv2.LUT(raster, labels) if field.has_sides else raster
-
-    width = results['img'].shape[1]
-    move(results, resample, np.array([[-1.0, 0, width - 1], [0, 1, 0], [0, 0, 1]]), np.diag([-1.0, 1, 1]))
+    turn = np.diag([-1.0, 1, 1])
+    results = LazyResults.of(results)
+    results.look(results.view.mirrored(labels, turn), turn)
     if 'keypoints' in results:
         for name in ('keypoints', 'keypoints_visible'):
             results[name] = np.take(results[name], flip_indices, axis=1)
-    results['flip'] = not results['flip']
+    results['flip'] = not results.get('flip', False)
     return results
 
 
 @TRANSFORMS.register_module()
-class RandomFlip(RandomTransform):
+class RandomFlip(RandomStep):
     """Mirror left to right; what is left and right is read from the data set's metainfo.
 
     Args:
@@ -47,16 +44,20 @@ class RandomFlip(RandomTransform):
     def __init__(self, prob: float = 0.5) -> None:
         super().__init__(prob)
 
-    def apply(self, results: Results) -> Results:
-        """Mirror ``results`` in place."""
-        meta = results['dataset_meta']
-        # Classes may have no sides; key points without their mirror images would be trained wrongly.
-        flip_indices = meta['flip_indices'] if 'keypoints' in results else ()
-        return flip_all(results, meta.get('flip_pairs', ()), flip_indices)
+    def apply(self, results: Results) -> LazyResults:
+        """Mirror ``results``."""
+        # Points and classes that do not change sides with the picture would be trained wrongly.
+        indices = self.need_meta(
+            results, 'flip_indices', 'give it metainfo=dict(flip_indices=[...]): where each key point stands after the '
+            'mirroring, left and right swapped') if 'keypoints' in results else ()
+        pairs = self.need_meta(
+            results, 'flip_pairs', 'give it metainfo=dict(flip_pairs=[[left, right], ...]) of the labels that swap, '
+            'empty if none has a side') if 'sem_seg' in results else ()
+        return flip_all(results, pairs, indices)
 
 
 @TRANSFORMS.register_module()
-class RandomRotate(RandomTransform):
+class RandomRotate(RandomStep):
     """Rotate about the centre of the picture by a random angle; the size stays, corners are filled.
 
     The camera turns about its optical axis with the picture.
@@ -72,25 +73,22 @@ class RandomRotate(RandomTransform):
                  prob: float = 0.5) -> None:
         super().__init__(prob)
         self.degree = degree
-        self.pad_values = {FIELDS['img']: pad_val, FIELDS['sem_seg']: seg_pad_val}
+        self.pad_values = {'img': pad_val, 'sem_seg': seg_pad_val}
 
-    def apply(self, results: Results) -> Results:
-        """Rotate ``results`` in place."""
+    def apply(self, results: Results) -> LazyResults:
+        """Rotate ``results``."""
         return rotate_all(results, np.random.uniform(-self.degree, self.degree), self.pad_values)
 
 
-def rotate_all(results: Results, degree: float, pad_values: dict[Field, float]) -> Results:
-    """Rotate clockwise on the screen about the centre, in place; ``pad_values`` override those of the fields."""
-    height, width = results['img'].shape[:2]
+def rotate_all(results: Results, degree: float, pad_values: Mapping[str, float]) -> LazyResults:
+    """Rotate clockwise on the screen about the centre; ``pad_values`` override those of the fields by name."""
+    results = LazyResults.of(results)
+    if not results.view.upright:
+        results.settle()  # its corners have been filled
+    height, width = results.view.size
     cos, sin = np.cos(np.deg2rad(degree)), np.sin(np.deg2rad(degree))
     turn = np.array([[cos, -sin, 0], [sin, cos, 0], [0, 0, 1]])
     center = np.array([(width - 1) / 2, (height - 1) / 2])
     matrix = turn.copy()
     matrix[:2, 2] = center - turn[:2, :2] @ center
-
-    def resample(raster: np.ndarray, field: Field) -> np.ndarray:
-        value = pad_values.get(field, field.pad_value)
-        return cv2.warpAffine(raster, matrix[:2], (width, height), flags=field.warp_interpolation,
-                              borderMode=cv2.BORDER_CONSTANT, borderValue=[value] * 4)
-
-    return move(results, resample, matrix, turn)
+    return results.look(results.view.rotated(matrix, turn, pad_values), turn)

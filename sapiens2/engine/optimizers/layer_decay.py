@@ -19,7 +19,7 @@ from mmengine.registry import OPTIM_WRAPPERS, OPTIMIZERS
 from torch import Tensor, nn
 
 from sapiens2.registry import OPTIM_WRAPPER_CONSTRUCTORS
-from sapiens2.utils.suggest import unknown_name
+from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
 CUSTOM_KEYS = ('lr_mult', 'decay_mult')
 
@@ -48,13 +48,13 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
     def _validate_cfg(self) -> None:
         for key in self.paramwise_cfg:
             if key not in self.paramwise_keys:
-                raise ValueError('optim_wrapper.paramwise_cfg: '
-                                 + unknown_name(key, self.paramwise_keys, 'parameter-wise option'))
+                raise UnknownNameError('optim_wrapper.paramwise_cfg: '
+                                       + unknown_name(key, self.paramwise_keys, 'parameter-wise option'))
         for name, factors in self.paramwise_cfg.get('custom_keys', {}).items():
             for key in factors:
                 if key not in CUSTOM_KEYS:
-                    raise ValueError(f'optim_wrapper.paramwise_cfg.custom_keys.{name}: '
-                                     + unknown_name(key, CUSTOM_KEYS, 'factor'))
+                    raise UnknownNameError(f'optim_wrapper.paramwise_cfg.custom_keys.{name}: '
+                                           + unknown_name(key, CUSTOM_KEYS, 'factor'))
         rate = self.paramwise_cfg.get('layer_decay_rate', 1.0)
         if not 0 < rate <= 1:
             raise ValueError(f'optim_wrapper.paramwise_cfg.layer_decay_rate must be in (0, 1], got {rate}')

@@ -19,6 +19,9 @@ from pycocotools.cocoeval import COCOeval
 STATISTICS = ('AP', 'AP50', 'AP75', 'AP_M', 'AP_L', 'AR', 'AR50', 'AR75', 'AR_M', 'AR_L')
 MIN_POINT_SCORE = 0.2
 
+# Distances within which a key point is correct, as shares of a size in percent.
+PCK_PERCENT = (5, 20)
+
 Annotation = dict[str, Any]
 
 
@@ -87,3 +90,36 @@ def coco_statistics(truth: COCO,
 def coco_scores(statistics: np.ndarray, suffix: str = '') -> dict[str, float]:
     """``statistics`` by name, each name followed by ``suffix``."""
     return {f'{name}{suffix}': float(value) for name, value in zip(STATISTICS, statistics)}
+
+
+def distance_sums(pred: np.ndarray, truth: np.ndarray, size: float) -> np.ndarray:
+    """Sums of one person's labelled points for ``distance_scores``, which may be added to those of others.
+
+    Args:
+        pred: (K, 2 or more) x, y, pixels.
+        truth: (K, 3) x, y, pixels, and 0 for a point that is not labelled.
+        size: of the person or the part, pixels; nothing is summed for a size of 0.
+
+    Returns:
+        Number of points, sum of their distances over ``size``, and how many are within each of ``PCK_PERCENT``.
+    """
+    labelled = truth[:, 2] > 0
+    if not size > 0 or not labelled.any():
+        return np.zeros(2 + len(PCK_PERCENT))
+    distances = np.linalg.norm(pred[labelled, :2] - truth[labelled, :2], axis=1) / size
+    return np.array([distances.size, distances.sum(), *((distances <= limit / 100).sum() for limit in PCK_PERCENT)])
+
+
+def distance_scores(sums: np.ndarray) -> dict[str, float]:
+    """Percentages of correct key points (PCK) and mean normalised error (NME), both in percent; {} without points."""
+    number, distance, *within = sums.tolist()
+    if not number:
+        return {}
+    return {**{f'PCK{limit:02d}_percent': 100 * correct / number for limit, correct in zip(PCK_PERCENT, within)},
+            'NME_percent': 100 * distance / number}
+
+
+def extent(points: np.ndarray) -> float:
+    """Longer side of the box around the labelled ones of ``points`` (K, 3), pixels; 0 for fewer than two."""
+    seen = points[points[:, 2] > 0, :2]
+    return float(np.ptp(seen, axis=0).max()) if len(seen) else 0.0

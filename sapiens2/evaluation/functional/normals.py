@@ -25,19 +25,31 @@ def angles_deg(a: Tensor, b: Tensor) -> Tensor:
     return torch.rad2deg(torch.atan2(sine, cosine)).masked_fill(zero, 90.0)
 
 
+def angle_bins(angles: Tensor) -> Tensor:
+    """The bin of ``BIN_DEG`` degrees in which each of ``angles``, degrees, lies."""
+    # 180 degrees itself belongs to the last bin.
+    return (angles / BIN_DEG).long().clamp(max=_BINS - 1)
+
+
 def angle_sums(angles: Tensor) -> Sums:
-    """Sums of ``angles`` (P,), degrees: of the angles, of their squares, and of those below each of ``WITHIN_DEG``."""
+    """Sums of ``angles`` (P,), degrees: of them, of their squares, of those below each of ``WITHIN_DEG``, by bins."""
     return {
         'angle': total(angles),
+        'angle_histogram': torch.bincount(angle_bins(angles), minlength=_BINS),
         'angle_squared': total(angles.double().square()),
         'angle_within': torch.stack([count(angles < limit) for limit in WITHIN_DEG]),
     }
 
 
 def angle_scores(sums: Sums, pixels: Tensor, prefix: str = '') -> dict[str, float]:
-    """Mean and root mean square, degrees, and the percentages within ``WITHIN_DEG``, over ``pixels`` angles."""
+    """Mean, median and root mean square, degrees, and the percentages within ``WITHIN_DEG``, over ``pixels`` angles.
+
+    The median is the centre of the bin of ``BIN_DEG`` degrees that holds it, so it is within a quarter of a degree of
+    the exact one.
+    """
     scores = {
         f'{prefix}mean_deg': ratio(sums['angle'], pixels),
+        f'{prefix}median_deg': _median(sums['angle_histogram']),
         f'{prefix}rmse_deg': math.sqrt(ratio(sums['angle_squared'], pixels)),
     }
     for limit, number in zip(WITHIN_DEG, sums['angle_within']):
@@ -53,20 +65,12 @@ def normal_sums(pred: Tensor, target: Tensor, mask: Tensor) -> Sums:
         pred, target: (B, 3, H, W) normals, camera frame, of any length.
         mask: (B, 1, H, W) bool, pixels that count.
     """
-    angles = angles_deg(masked(pred, mask), masked(target, mask))
-    # 180 degrees itself belongs to the last bin.
-    bins = (angles / BIN_DEG).long().clamp(max=_BINS - 1)
-    return {'pixels': count(mask), 'histogram': torch.bincount(bins, minlength=_BINS), **angle_sums(angles)}
+    return {'pixels': count(mask), **angle_sums(angles_deg(masked(pred, mask), masked(target, mask)))}
 
 
 def normal_scores(sums: Sums) -> dict[str, float]:
-    """Mean, median and root mean square of the angle, degrees, and the percentages of pixels within ``WITHIN_DEG``.
-
-    The median is the centre of the bin of ``BIN_DEG`` degrees that holds it, so it is within a quarter of a degree of
-    the exact one.
-    """
-    scores = angle_scores(sums, sums['pixels'])
-    return {**scores, 'median_deg': _median(sums['histogram'])}
+    """Figures of the angle over all masked pixels, see ``angle_scores``."""
+    return angle_scores(sums, sums['pixels'])
 
 
 def _median(histogram: Tensor) -> float:

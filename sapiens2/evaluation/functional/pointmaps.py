@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sapiens2.evaluation.functional.normals import angle_scores, angle_sums, angles_deg
+from sapiens2.evaluation.functional.normals import angle_bins, angle_scores, angle_sums, angles_deg
 from sapiens2.evaluation.functional.sums import Sums, count, masked, ratio, total
 
 WITHIN_CM = (5, 10, 20)
@@ -88,7 +88,9 @@ def pointmap_scores(sums: Sums, missing_deg: Optional[float] = None) -> dict[str
                for limit, number in zip(WITHIN_CM, sums['within'])}
     if missing_deg is not None:
         missing = pixels - normals
-        sums = {**sums, 'angle': sums['angle'] + missing_deg * missing,
+        histogram = sums['angle_histogram'].clone()
+        histogram[angle_bins(torch.tensor(missing_deg))] += missing.long()
+        sums = {**sums, 'angle': sums['angle'] + missing_deg * missing, 'angle_histogram': histogram,
                 'angle_squared': sums['angle_squared'] + missing_deg**2 * missing}
         normals = pixels
     return {**scores, **angle_scores(sums, normals, 'normal_')}

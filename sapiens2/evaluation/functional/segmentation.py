@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Optional
 
 import torch
@@ -62,3 +64,10 @@ def seg_scores(sums: Sums, nan_to_num: Optional[float] = None) -> dict[str, floa
         values = of_class[name] if nan_to_num is None else of_class[name].nan_to_num(nan_to_num)
         scores[mean] = values.nanmean()
     return {f'{name}_percent': round(100 * float(value), 2) for name, value in scores.items()}
+
+
+def class_figures(sums: Sums, classes: Sequence[str]) -> dict[str, float]:
+    """IoU and accuracy of each class that has a labelled pixel, percent, rounded to two decimals."""
+    scores = class_scores(sums)
+    return {f'{figure}_percent/{name}': round(100 * value, 2) for figure in ('IoU', 'Acc')
+            for name, value in zip(classes, scores[figure].tolist()) if not math.isnan(value)}

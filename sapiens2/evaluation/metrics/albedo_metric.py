@@ -15,4 +15,4 @@ class AlbedoMetric(MaskedMetric):
     """
 
     default_prefix = field = 'albedo'
-    sums_of_batch, scores = staticmethod(albedo_sums), staticmethod(albedo_scores)
+    sums_of_batch, figures = staticmethod(albedo_sums), staticmethod(albedo_scores)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from mmengine.evaluator import BaseMetric
+from mmengine.logging import print_log
 from torch import Tensor
 
 from sapiens2.evaluation.functional.sums import Sums, add
 from sapiens2.evaluation.metrics.samples import Sample, take
 from sapiens2.structures.names import sample_name
+from sapiens2.utils.text_table import text_table
 
 
 class DenseMetric(BaseMetric):
@@ -32,7 +34,7 @@ class DenseMetric(BaseMetric):
         """Add the sums of a batch.
 
         Raises:
-            KeyError: naming a sample and the field that it lacks.
+            UnknownNameError: naming a sample and the field that it lacks.
             ValueError: naming a sample whose prediction and ground truth differ in size, or hold wrong values.
         """
         for index, sample in enumerate(data_samples):
@@ -66,8 +68,22 @@ class DenseMetric(BaseMetric):
         """Figures from the sums of the whole set."""
 
 
+def figure_table(scores: Mapping[str, float]) -> str:
+    """Figures and their values as lines of text."""
+    return text_table(('figure', 'value'), [(name, f'{value:,.4f}') for name, value in scores.items()])
+
+
 class MaskedMetric(DenseMetric):
-    """A metric over the pixels of ``eval_fields.mask`` (1, H, W). A subclass names ``sums_of_batch`` and ``scores``."""
+    """A metric over the pixels of ``eval_fields.mask`` (1, H, W). A subclass has ``sums_of_batch`` and ``figures``."""
+
+    def scores(self, sums: Sums) -> dict[str, float]:
+        scores = self.figures(sums)
+        print_log(f'\n{figure_table(scores)}', logger='current')
+        return scores
+
+    @abstractmethod
+    def figures(self, sums: Sums) -> dict[str, float]:
+        """As ``scores``, which logs them too."""
 
     def sums(self, pred: Tensor, target: Tensor, sample: Sample, index: int) -> Sums:
         mask = take(sample, index, 'eval_fields', 'mask').to(pred.device).bool()

@@ -15,4 +15,4 @@ class NormalMetric(MaskedMetric):
     """
 
     default_prefix = field = 'normal'
-    sums_of_batch, scores = staticmethod(normal_sums), staticmethod(normal_scores)
+    sums_of_batch, figures = staticmethod(normal_sums), staticmethod(normal_scores)

@@ -32,5 +32,5 @@ class PointmapMetric(MaskedMetric):
     def sums_of_batch(self, pred: Tensor, target: Tensor, mask: Tensor) -> Sums:
         return pointmap_sums(pred, target, mask)
 
-    def scores(self, sums: Sums) -> dict[str, float]:
+    def figures(self, sums: Sums) -> dict[str, float]:
         return pointmap_scores(sums, self.missing_deg)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sapiens2.structures.names import sample_name
-from sapiens2.utils.suggest import unknown_name
+from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
 Sample = Mapping[str, Any]
 _REMEDIES = {
@@ -28,10 +28,10 @@ def take(sample: Sample, index: int, part: str, name: str) -> Any:
         name: of the field.
 
     Raises:
-        KeyError: naming sample, field and remedy.
+        UnknownNameError: naming sample, field and remedy.
     """
     fields = sample.get(part, {})
     if name not in fields:
-        raise KeyError(f'{sample_name(sample, index)}: {part} ' + unknown_name(name, fields, 'field')
-                       + f' It must have {name!r}: {_REMEDIES[part]}')
+        raise UnknownNameError(f'{sample_name(sample, index)}: {part} ' + unknown_name(name, fields, 'field')
+                               + f' It must have {name!r}: {_REMEDIES[part]}')
     return fields[name]

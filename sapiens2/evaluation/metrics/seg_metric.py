@@ -10,19 +10,20 @@ from mmengine.logging import print_log
 from torch import Tensor
 
 from sapiens2.datasets.metainfo import IGNORE_LABEL
-from sapiens2.evaluation.functional import Sums, class_scores, seg_scores, seg_sums
-from sapiens2.evaluation.metrics.dense_metric import DenseMetric
+from sapiens2.evaluation.functional import Sums, class_figures, class_scores, seg_scores, seg_sums
+from sapiens2.evaluation.metrics.dense_metric import DenseMetric, figure_table
 from sapiens2.evaluation.metrics.samples import Sample
 from sapiens2.registry import METRICS
 from sapiens2.structures.names import sample_name
+from sapiens2.utils.text_table import text_table
 
 
 @METRICS.register_module()
 class SegMetric(DenseMetric):
-    """Agreement of class labels, pooled over all pixels; keys as in ``seg_scores``, after ``seg/``.
+    """Agreement of class labels, pooled over all pixels: ``seg_scores`` and ``class_figures``, keys after ``seg/``.
 
-    IoU and accuracy of each class are logged. A class that the validation set lacks is left out of the means and named
-    in the log.
+    A table of all classes is logged. A class that the validation set lacks has no figures, is left out of the means and
+    is named in the log.
 
     Args:
         classes: names of the classes, by label; those of the data set by default.
@@ -60,21 +61,20 @@ class SegMetric(DenseMetric):
             raise ValueError(f'{sample_name(sample, index)}: {error}') from error
 
     def scores(self, sums: Sums) -> dict[str, float]:
-        print_log('\n' + class_table(sums, self.classes), logger='current')
+        scores = seg_scores(sums, self.nan_to_num)
+        print_log(f'\n{class_table(sums, self.classes)}\n\n{figure_table(scores)}', logger='current')
         missing = [name for name, pixels in zip(self.classes, sums['labelled']) if not pixels]
         if missing:
             treatment = 'are left out of the means' if self.nan_to_num is None else f'count as {self.nan_to_num:g}'
             print_log(f'{len(missing)} of {len(self.classes)} classes have no pixel in the validation set and '
                       f'{treatment}: {", ".join(missing)}', logger='current', level=logging.WARNING)
-        return seg_scores(sums, self.nan_to_num)
+        return {**scores, **class_figures(sums, self.classes)}
 
 
 def class_table(sums: Sums, classes: Sequence[str]) -> str:
     """IoU and accuracy of each class, percent, and its labelled pixels, as lines of text."""
     scores = class_scores(sums)
-    width = max(map(len, ('class', *classes)))
-    lines = [f'{"class":<{width}}  IoU (%)  Acc (%)  labelled pixels']
     rows = zip(classes, scores['IoU'].tolist(), scores['Acc'].tolist(), sums['labelled'].tolist())
-    lines += [f'{name:<{width}}  {100 * iou:7.2f}  {100 * accuracy:7.2f}  {pixels:15d}'
-              for name, iou, accuracy, pixels in rows]
-    return '\n'.join(lines)
+    return text_table(('class', 'IoU (%)', 'Acc (%)', 'labelled pixels'), [
+        (name, f'{100 * iou:.2f}', f'{100 * accuracy:.2f}', f'{pixels:,}') if pixels else (name, '-', '-', '0')
+        for name, iou, accuracy, pixels in rows])

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from sapiens2.models.layers import check_image_size
-from sapiens2.utils.suggest import unknown_name
+from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
 ARCH_KEYS = ('embed_dims', 'num_layers', 'num_heads', 'feedforward_channels')
 OUT_TYPES = ('raw', 'featmap', 'cls_token')
@@ -29,11 +29,11 @@ def resolve_arch(arch: Union[str, dict], table: dict[str, dict[str, int]], what:
     """
     if isinstance(arch, str):
         if arch not in table:
-            raise ValueError(unknown_name(arch, table, f'{what} arch'))
+            raise UnknownNameError(unknown_name(arch, table, f'{what} arch'))
         return arch, table[arch]
     for key in arch:
         if key not in keys:
-            raise ValueError(unknown_name(key, keys, f'key of the {what} arch'))
+            raise UnknownNameError(unknown_name(key, keys, f'key of the {what} arch'))
     missing = [key for key in keys if key not in arch]
     if missing:
         raise ValueError(f'the {what} arch lacks {", ".join(missing)}; it needs {", ".join(keys)}')
@@ -83,7 +83,7 @@ class VisionTransformer(BaseModule):
         check_image_size(*self.img_size, size_multiple)
         self.num_prefix_tokens, self.with_cls_token, self.with_cp = num_prefix_tokens, with_cls_token, with_cp
         if out_type not in OUT_TYPES:
-            raise ValueError(unknown_name(out_type, OUT_TYPES, 'out_type'))
+            raise UnknownNameError(unknown_name(out_type, OUT_TYPES, 'out_type'))
         if out_type == 'cls_token' and not with_cls_token:
             raise ValueError("out_type='cls_token' needs with_cls_token=True")
         self.out_type = out_type

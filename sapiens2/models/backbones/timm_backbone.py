@@ -11,7 +11,7 @@ from torch import Tensor
 from sapiens2.models.backbones.base import resolve_out_indices
 from sapiens2.models.layers import check_image_size
 from sapiens2.registry import MODELS
-from sapiens2.utils.suggest import unknown_name
+from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
 
 @MODELS.register_module()
@@ -46,7 +46,7 @@ class TimmBackbone(BaseModule):
         except ImportError as error:
             raise ImportError('TimmBackbone needs timm: pip install "sapiens2[timm]"') from error
         if model_name.split('.')[0] not in timm.list_models():
-            raise ValueError(unknown_name(model_name, timm.list_models(), 'timm model'))
+            raise UnknownNameError(unknown_name(model_name, timm.list_models(), 'timm model'))
         if img_size is not None:
             kwargs['img_size'] = img_size if isinstance(img_size, int) else tuple(img_size)
         try:

@@ -20,6 +20,9 @@ from sapiens2.models.checkpoints.source import open_checkpoint
 from sapiens2.registry import MODELS, register_all
 from sapiens2.utils.devices import pick_device, pick_dtype
 
+# In place of a checkpoint: random weights.
+RANDOM = 'random'
+
 
 @contextmanager
 def parameters_on_meta() -> Iterator[None]:
@@ -66,7 +69,8 @@ def build_model(config: Union[str, Path, Config, dict],
 
     Args:
         config: a config file, or the dictionary of a model.
-        checkpoint: see ``open_checkpoint``. Without one the weights are random, and a warning says so.
+        checkpoint: see ``open_checkpoint``. Without one the weights are random, and a warning says so; 'random' asks
+            for that, so it is silent.
         device: see ``pick_device``.
         dtype: floating-point dtype of the parameters, or its name for ``pick_dtype``; buffers keep theirs. Default:
             float32. A model in another dtype needs its inputs in that dtype, or autocast.
@@ -80,10 +84,11 @@ def build_model(config: Union[str, Path, Config, dict],
     config, device = model_config(config), pick_device(device)
     if isinstance(dtype, str):
         dtype = pick_dtype(dtype, device)
-    if checkpoint is None:
+    if checkpoint is None or checkpoint == RANDOM:
         model = _build_random(config)
-        print_log(f'The weights of {config["type"]} are random, because no checkpoint was given: its results mean '
-                  'nothing.', logger='current', level=logging.WARNING)
+        if checkpoint is None:
+            print_log(f'The weights of {config["type"]} are random, because no checkpoint was given: its results mean '
+                      'nothing.', logger='current', level=logging.WARNING)
     else:
         with parameters_on_meta():
             model = MODELS.build(config)

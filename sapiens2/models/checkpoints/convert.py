@@ -12,14 +12,16 @@ import torch
 
 from sapiens2.models.checkpoints.describe import Description, describe
 from sapiens2.models.checkpoints.errors import CheckpointError
+from sapiens2.models.checkpoints.head_widths import HEAD
+from sapiens2.models.checkpoints.image_size import METADATA_KEY
 from sapiens2.models.checkpoints.load import COMPUTED, PERIODS
 from sapiens2.models.checkpoints.source import BACKBONE, Origin, open_checkpoint
 from sapiens2.models.checkpoints.stored import StoredTensor
-from sapiens2.models.checkpoints.to_transformers import HEAD, transformers_config
+from sapiens2.models.checkpoints.to_transformers import transformers_config
 from sapiens2.models.checkpoints.write import write_safetensors
 from sapiens2.models.layers import RotaryEmbedding2D
 from sapiens2.utils.atomic import atomic_path
-from sapiens2.utils.suggest import unknown_name
+from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
 FORMATS = ('released', 'transformers')
 
@@ -58,12 +60,12 @@ def convert(source: Union[str, Path],
         to: 'released' (names of the released files, which this project's models have too) or 'transformers'
             (config.json and model.safetensors).
         dtype: floating-point dtype of the parameters; default: as in ``source``. The rotary periods stay bf16.
-        img_size: (H, W) in pixels, noted in transformers' config; default: as in the config of ``source``, or 1024x768.
+        img_size: (H, W) in pixels, noted in what is written; default: what ``source`` notes.
         force: overwrite files.
         progress: called with the number of bytes written and to be written.
 
     Raises:
-        ValueError: if ``target`` is no place for the format.
+        ValueError: if ``target`` is no place for the format, or the format needs an image size that nothing notes.
         FileExistsError: if files are there and ``force`` is not set.
         CheckpointError: if ``source`` is no Sapiens2 model, or one that transformers does not have.
         FileNotFoundError, BadCheckpointFile: see ``open_checkpoint``.
@@ -86,21 +88,25 @@ def convert(source: Union[str, Path],
         written += size
         progress(written, total)
 
+    size = tuple(img_size) if img_size else origin.img_size
     if to == 'transformers':
-        img_size = img_size or (origin.config or {}).get('image_size') or (1024, 768)
-        img_size = [img_size] * 2 if isinstance(img_size, int) else img_size
+        if size is None:
+            raise ValueError(f'{source} does not say which image size its weights are for, and the config of '
+                             'transformers must: give --img-size H W (img_size in Python), the size that the model was '
+                             'trained with; for the released weights it is 1024 768')
         config = transformers_config({name: stored.shape for name, stored in state.items()}, description,
-                                     _main_dtype(state, dtypes), img_size)
+                                     _main_dtype(state, dtypes), size)
         with atomic_path(files[1]) as partial:
             partial.write_text(json.dumps(config, indent=2) + '\n', encoding='utf-8')
-    write_safetensors(files[0], state, dtypes.get, {'arch': description.arch_name or 'custom',
-                                                    'task': description.task or 'pretrain'}, advance)
+    metadata = {'arch': description.arch_name or 'custom', 'task': description.task or 'pretrain',
+                **({METADATA_KEY: f'{size[0]} {size[1]}'} if size else {})}
+    write_safetensors(files[0], state, dtypes.get, metadata, advance)
     return Conversion(origin, description, files, len(state), total)
 
 
 def _target_files(target: Path, to: str) -> tuple[Path, ...]:
     if to not in FORMATS:
-        raise ValueError(unknown_name(to, FORMATS, 'format'))
+        raise UnknownNameError(unknown_name(to, FORMATS, 'format'))
     is_file = target.suffix == '.safetensors'
     if to == 'released':
         if not is_file or target.is_dir():

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Optional
 
 import torch
+from mmengine.config import Config
 
 from sapiens2.models.backbones.sapiens import ARCHS as SAPIENS_ARCHS
 from sapiens2.models.backbones.sapiens2 import ARCHS as SAPIENS2_ARCHS
+from sapiens2.models.checkpoints.head_widths import default_widths, head_widths
 from sapiens2.utils.paths import configs_dir
 from sapiens2.utils.tasks import HEAD_OF_TASK
 
@@ -33,6 +35,7 @@ class Description:
         use_tokenizer: whether the 4K tokenizer is there.
         task: task of the decoder, None for a bare backbone.
         outputs: channels of the decoder's last layer.
+        head: arguments of this project's head that the decoder's shapes imply; {} where it has no such head.
     """
 
     type: Optional[str]
@@ -41,6 +44,7 @@ class Description:
     use_tokenizer: bool = False
     task: Optional[str] = None
     outputs: Optional[int] = None
+    head: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         if self.type is None:
@@ -56,7 +60,9 @@ class Description:
             backbone['use_tokenizer'] = True
         model: dict[str, Any] = dict(backbone=backbone)
         if self.task in HEAD_OF_TASK:
-            model['decode_head'] = dict(type=HEAD_OF_TASK[self.task])
+            defaults = default_widths(self.task)
+            model['decode_head'] = dict(type=HEAD_OF_TASK[self.task], **{
+                name: value for name, value in self.head.items() if value != defaults[name]})
         return model
 
     def leaves(self) -> list[str]:
@@ -68,13 +74,21 @@ class Description:
         except FileNotFoundError:
             return []
         size = self.arch_name.partition('_')[2]
-        return sorted(str(file) for file in (configs / (self.task or 'pretrain')).glob(f'sapiens2-{size}_*.py'))
+        files = sorted((configs / (self.task or 'pretrain')).glob(f'sapiens2-{size}_*.py'))
+        return [str(file) for file in files if not self.head or self._fits(Config.fromfile(file))]
+
+    def _fits(self, cfg: Config) -> bool:
+        """Whether the decoder of a config has these widths."""
+        widths = {**default_widths(self.task), **cfg.model.decode_head}
+        return all(tuple(widths[name]) == value if isinstance(value, tuple) else widths[name] == value
+                   for name, value in self.head.items())
 
 
 def describe(shapes: Shapes) -> Description:
     """What the parameters with these names and shapes belong to. The backbone may stand below 'backbone.' or alone."""
     backbone = {name.removeprefix('backbone.'): shape for name, shape in shapes.items()}
     task, outputs = _task(shapes)
+    head = head_widths(shapes, task) if task in HEAD_OF_TASK and f'decode_head.conv_{task}.weight' in shapes else {}
     for kind, widths in (('Sapiens2', _sapiens2(backbone)), ('Sapiens', _sapiens(backbone))):
         if widths:
             table = SAPIENS2_ARCHS if kind == 'Sapiens2' else SAPIENS_ARCHS
@@ -82,8 +96,8 @@ def describe(shapes: Shapes) -> Description:
             use_tokenizer = 'tokenizer.w_cls' in backbone
             if kind == 'Sapiens2' and not use_tokenizer:
                 widths = {**widths, 'num_tokenizer_layers': table[name]['num_tokenizer_layers'] if name else 1}
-            return Description(kind, widths, name, use_tokenizer, task, outputs)
-    return Description(None, {}, None, task=task, outputs=outputs)
+            return Description(kind, widths, name, use_tokenizer, task, outputs, head)
+    return Description(None, {}, None, task=task, outputs=outputs, head=head)
 
 
 def _agrees(arch: Mapping[str, int], widths: Mapping[str, int]) -> bool:

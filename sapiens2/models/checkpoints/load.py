@@ -141,8 +141,10 @@ def suggest(report: LoadReport, target: Mapping[str, Tensor], state: Mapping[str
     if same_backbone and held.task is None and model.task:
         lines.append('To train the decoder anew, load it with strict=False, or into model.backbone alone.')
     elif same_backbone and held.task == model.task and report.misshapen:
-        lines.append('Only some shapes differ: give the model the channels and classes that the file has, or drop what '
-                     'differs with strict=False.')
+        lines.append(f'Only some shapes differ: model.decode_head = {held.config()["decode_head"]} fits, or drop what '
+                     'differs with strict=False.' if held.head != model.head else
+                     'Only some shapes differ: give the model what the file has, or drop what differs with '
+                     'strict=False.')
     else:
         lines.append(f'This fits: model = {held.config()}.')
         leaves = held.leaves()

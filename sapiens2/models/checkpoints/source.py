@@ -12,6 +12,7 @@ from torch import Tensor
 
 from sapiens2.models.checkpoints.errors import BadCheckpointFile, CheckpointError
 from sapiens2.models.checkpoints.identify import INDEX, SAFETENSORS, find_weights, identify
+from sapiens2.models.checkpoints.image_size import noted_size, size_in_archive, size_in_metadata
 from sapiens2.models.checkpoints.layouts import OTHER, TRANSFORMERS, from_transformers, recognise
 from sapiens2.models.checkpoints.pickles import load_pickle
 from sapiens2.models.checkpoints.stored import StoredTensor, map_safetensors
@@ -30,6 +31,7 @@ class Origin:
         layout: 'released', 'transformers', 'Sapiens v1' or 'other': whose names the parameters have in the file.
         wrapping: what lay around them, 'state_dict.' for instance; '' if nothing.
         config: config.json of transformers, where it lies beside the weights.
+        img_size: (H, W) in pixels of the images that the weights are for; None where nothing says.
     """
 
     path: Path
@@ -37,10 +39,13 @@ class Origin:
     layout: str
     wrapping: str
     config: Optional[dict[str, Any]]
+    img_size: Optional[tuple[int, int]]
 
     def __str__(self) -> str:
         around = f', inside {self.wrapping.rstrip(".")!r}' if self.wrapping else ''
-        return f'{self.path} ({self.layout} names{around})'
+        # A file of transformers has the released names, too.
+        kind = 'transformers format' if self.config else f'{self.layout} names'
+        return f'{self.path} ({kind}{around})'
 
 
 def open_checkpoint(path: Union[str, Path],
@@ -62,8 +67,9 @@ def open_checkpoint(path: Union[str, Path],
         CheckpointError: if names in it clash or have no counterpart here.
     """
     path = Path(path)
-    flat, files = _read(find_weights(path))
+    flat, files, img_size = _read(find_weights(path))
     config = _transformers_config(files[0].parent)
+    img_size = img_size or noted_size((config or {}).get('image_size'))
     known, best, score, failure = set(like), None, -1, None
     for prefix in levels(list(flat)):
         try:
@@ -76,7 +82,7 @@ def open_checkpoint(path: Union[str, Path],
             continue
         fit = max(len(known & names.keys()) for names in readings(state)) if known else int(layout != OTHER)
         if fit > score:
-            score, best = fit, (state, Origin(path, files, layout, prefix, config))
+            score, best = fit, (state, Origin(path, files, layout, prefix, config, img_size))
     if best is None:
         raise CheckpointError(f'{path}: {failure}') from failure
     return best
@@ -97,17 +103,20 @@ def load_state(path: Union[str, Path]) -> tuple[dict[str, Tensor], Origin]:
     return {name: stored.read() for name, stored in state.items()}, origin
 
 
-def _read(file: Path) -> tuple[dict[str, StoredTensor], tuple[Path, ...]]:
-    """All tensors of a file under the names it gives them, and the files they lie in."""
+def _read(file: Path) -> tuple[dict[str, StoredTensor], tuple[Path, ...], Optional[tuple[int, int]]]:
+    """All tensors of a file under the names it gives them, the files they lie in, and the image size if it is noted."""
     kind = identify(file)
     if kind == SAFETENSORS:
-        return dict(map_safetensors(file)), (file,)
+        tensors, metadata = map_safetensors(file)
+        return tensors, (file,), size_in_metadata(metadata)
     if kind == INDEX:
-        return _read_shards(file)
-    flat: dict[str, Tensor] = flatten(load_pickle(file))
+        return *_read_shards(file), None
+    tree = load_pickle(file)
+    flat: dict[str, Tensor] = flatten(tree)
     if not flat:
         raise BadCheckpointFile(file, 'an archive without tensors', 'A state dict maps names to tensors.')
-    return {name: StoredTensor((tensor,), volatile=True) for name, tensor in flat.items()}, (file,)
+    return {name: StoredTensor((tensor,), volatile=True) for name, tensor in flat.items()}, (file,), (
+        size_in_archive(tree))
 
 
 def _read_shards(index: Path) -> tuple[dict[str, StoredTensor], tuple[Path, ...]]:
@@ -121,7 +130,7 @@ def _read_shards(index: Path) -> tuple[dict[str, StoredTensor], tuple[Path, ...]
             raise BadCheckpointFile(index, f'a safetensors index whose part {name!r} is missing',
                                     'Download all parts into the folder of the index.')
         identify(file)
-        flat.update(map_safetensors(file))
+        flat.update(map_safetensors(file)[0])
         files.append(file)
     missing = sorted(set(weight_map) - set(flat))
     if missing:

@@ -1,4 +1,9 @@
-"""Tensors that lie in a file and are read one by one."""
+"""Tensors that lie in a file and are read one by one.
+
+The safetensors library reads the same files, but keeps all pages that were read while the file is open: float32 weights
+turned into bf16 take 3 times their final size at the peak, here 1.1 times. Opening the file anew for each tensor gives
+the same peak, but maps the whole file as often as it has tensors.
+"""
 
 from __future__ import annotations
 
@@ -77,8 +82,10 @@ class StoredTensor:
 State = Mapping[str, StoredTensor]
 
 
-def map_safetensors(path: Path) -> dict[str, StoredTensor]:
-    """All tensors of a safetensors file in the order in which they lie there, mapped into memory and not yet read.
+def map_safetensors(path: Path) -> tuple[dict[str, StoredTensor], dict[str, str]]:
+    """All tensors of a safetensors file in the order in which they lie there, and its metadata.
+
+    The tensors are mapped into memory and not yet read.
 
     The mapping is private: writing to a tensor does not change the file. The file must not be overwritten in place
     while tensors are in use; replacing it by another file is safe.
@@ -91,9 +98,9 @@ def map_safetensors(path: Path) -> dict[str, StoredTensor]:
     with path.open('rb') as file:
         header, start = read_header(path, file.read(8), path.stat().st_size)
         buffer = _map_privately(file.fileno())
-    entries = {name: entry for name, entry in header.items() if name != '__metadata__'}
+    metadata = header.pop('__metadata__', {})
     return {name: _map_tensor(path, name, entry, buffer, start)
-            for name, entry in sorted(entries.items(), key=lambda item: item[1]['data_offsets'])}
+            for name, entry in sorted(header.items(), key=lambda item: item[1]['data_offsets'])}, metadata
 
 
 def _map_privately(descriptor: int) -> mmap.mmap:

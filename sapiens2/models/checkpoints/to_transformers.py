@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,7 +12,6 @@ from sapiens2.models.checkpoints.describe import Description, Shapes
 from sapiens2.models.checkpoints.errors import CheckpointError
 from sapiens2.models.checkpoints.layouts import TRANSFORMERS_TASKS
 
-HEAD = 'decode_head.'
 LAYER_SCALE = 1e-4  # initial value of the layer scale, of use only for training from scratch
 
 
@@ -57,7 +55,7 @@ def transformers_config(shapes: Shapes, description: Description, dtype: torch.d
     if description.task:
         labels = _labels(description)
         config |= {
-            'head_config': _head_config(shapes, description.task),
+            'head_config': _head_config(description.head),
             'id2label': dict(enumerate(labels)),
             'label2id': {label: index for index, label in enumerate(labels)},
         }
@@ -76,31 +74,22 @@ def _labels(description: Description) -> list[str]:
     return [f'LABEL_{index}' for index in range(description.outputs)]
 
 
-def _head_config(shapes: Shapes, task: str) -> dict[str, Any]:
-    """Widths and kernel sizes of a decoder."""
-    deconvs = _weights(shapes, r'deconv_layers\.(\d+)\.weight')
-    blocks = _weights(shapes, r'upsample_blocks\.(\d+)\.0\.weight')
-    convs = _weights(shapes, r'conv_layers\.(\d+)\.weight')
+def _head_config(widths: Mapping[str, Any]) -> dict[str, Any]:
+    """Widths and kernel sizes of a decoder by transformers' names."""
+    upsample = 'upsample_channels' in widths
+    channels = widths['upsample_channels'] if upsample else widths['deconv_out_channels']
     config: dict[str, Any] = {
-        'use_pixel_shuffle': bool(blocks),
-        'upsample_out_channels': [shape[0] // 4 for shape in blocks] or [shape[1] for shape in deconvs],
-        'upsample_kernel_sizes': [shape[-1] for shape in blocks or deconvs],
-        'conv_out_channels': [shape[0] for shape in convs],
-        'conv_kernel_sizes': [shape[-1] for shape in convs],
+        'use_pixel_shuffle': upsample,
+        'upsample_out_channels': list(channels),
+        'upsample_kernel_sizes': [3] * len(channels) if upsample else list(widths['deconv_kernel_sizes']),
+        'conv_out_channels': list(widths['conv_out_channels']),
+        'conv_kernel_sizes': list(widths['conv_kernel_sizes']),
     }
-    if task == 'pointmap':
-        scale_convs = _weights(shapes, r'scale_conv_layers\.(\d+)\.weight')
-        linears = _weights(shapes, r'scale_final_layer\.(\d+)\.weight')
+    if 'scale_final_layer' in widths:
         config |= {
-            'scale_conv_out_channels': [shape[0] for shape in scale_convs],
-            'scale_conv_kernel_sizes': [shape[-1] for shape in scale_convs],
-            'scale_final_input_size': linears[0][1],
-            'scale_final_hidden_sizes': [shape[0] for shape in linears[:-1]],
+            'scale_conv_out_channels': list(widths['scale_conv_out_channels']),
+            'scale_conv_kernel_sizes': list(widths['scale_conv_kernel_sizes']),
+            'scale_final_input_size': widths['scale_final_layer'][0],
+            'scale_final_hidden_sizes': list(widths['scale_final_layer'][1:-1]),
         }
     return config
-
-
-def _weights(shapes: Shapes, pattern: str) -> list[torch.Size]:
-    """Shapes of the decoder's weights whose names match ``pattern``, in the order of the number in it."""
-    found = [(int(match[1]), shape) for name, shape in shapes.items() if (match := re.fullmatch(HEAD + pattern, name))]
-    return [shape for _, shape in sorted(found)]

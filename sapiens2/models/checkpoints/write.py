@@ -1,4 +1,4 @@
-"""Writes safetensors files tensor by tensor."""
+"""Writes safetensors files tensor by tensor; the safetensors library wants all of them in memory at once."""
 
 from __future__ import annotations
 

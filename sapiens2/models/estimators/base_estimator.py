@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from sapiens2.registry import MODELS, build_from
 from sapiens2.structures import DataSample
-from sapiens2.utils.suggest import unknown_name
+from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
 Config = dict[str, Any]
 MODES = ('tensor', 'loss', 'predict')
@@ -51,7 +51,7 @@ class BaseEstimator(BaseModel):
         known = self.known_options()
         for name in test_cfg or {}:
             if name not in known:
-                raise ValueError('test_cfg: ' + unknown_name(name, known, 'option'))
+                raise UnknownNameError('test_cfg: ' + unknown_name(name, known, 'option'))
         self.test_cfg: Config = {**known, **(test_cfg or {})}
 
     def known_options(self) -> Config:
@@ -74,7 +74,7 @@ class BaseEstimator(BaseModel):
             ValueError: for another mode, or if samples are needed and missing.
         """
         if mode not in MODES:
-            raise ValueError(unknown_name(mode, MODES, 'mode'))
+            raise UnknownNameError(unknown_name(mode, MODES, 'mode'))
         if mode == 'tensor':
             return self.decode_head(self.extract_feat(inputs))
         if data_samples is None or len(data_samples) != len(inputs):

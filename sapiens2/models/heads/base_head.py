@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from sapiens2.registry import MODELS, build_from
 from sapiens2.structures import DataSample
 from sapiens2.structures.names import sample_name
-from sapiens2.utils.suggest import unknown_name
+from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
 Config = dict[str, Any]
 LossConfig = Union[Config, nn.Module, Sequence[Union[Config, nn.Module]]]
@@ -86,8 +86,8 @@ class BaseHead(BaseModule, metaclass=ABCMeta):
                 for field in loss.inputs:
                     if field not in batch:
                         if field not in getters:
-                            raise ValueError(f'{type(loss).__name__} cannot train {type(self).__name__}: ' +
-                                             unknown_name(field, getters, 'loss input'))
+                            raise UnknownNameError(f'{type(loss).__name__} cannot train {type(self).__name__}: '
+                                                   + unknown_name(field, getters, 'loss input'))
                         batch[field] = getters[field]()
                 losses[_unused(loss.loss_name, losses)] = loss(**{field: batch[field] for field in loss.inputs})
         return losses

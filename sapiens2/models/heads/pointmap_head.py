@@ -44,7 +44,7 @@ class PointmapHead(UpsampleHead):
         scale_final_layer: widths of the scale branch's perceptron; the first is the number of values left by the
             convolutions, which ties the branch to one image size, the last is 1.
         canonical_focal_length: f_c, pixels.
-        loss_decode: as in ``BaseHead``.
+        loss_decode: as in ``BaseHead``. The scale branch is trained only if one of the losses looks at the scale.
         init_cfg: as in ``BaseHead``.
         trunk: the other arguments of ``UpsampleHead``.
     """
@@ -69,6 +69,10 @@ class PointmapHead(UpsampleHead):
         for width, next_width in zip(scale_final_layer, scale_final_layer[1:]):
             layers += [nn.Linear(width, next_width), nn.SiLU(inplace=True)]
         self.scale_final_layer = nn.Sequential(*layers[:-1])
+        if len(self.loss_decode) and not any('scale' in loss.inputs for loss in self.loss_decode):
+            # Without a loss the branch has no gradient, for which distributed training would wait in vain.
+            self.scale_conv_layers.requires_grad_(False)
+            self.scale_final_layer.requires_grad_(False)
 
     def forward(self, feats: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         """Feature maps, the last of (B, C, h, w), to a canonical point map (B, 3, H, W) and a scale (B, 1).

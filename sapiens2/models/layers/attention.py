@@ -30,6 +30,16 @@ class LayerScale(nn.Module):
         return x * self.weight
 
 
+class HeadNorm(nn.RMSNorm):
+    """RMSNorm whose weight takes on the dtype of its input, (..., D) -> (..., D).
+
+    Under autocast queries and keys come in bfloat16. PyTorch has no fast kernel for a norm of two dtypes, and warns.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x, self.normalized_shape, self.weight.to(x.dtype), self.eps)
+
+
 class SelfAttention(nn.Module):
     """Self-attention over N tokens.
 
@@ -56,8 +66,8 @@ class SelfAttention(nn.Module):
         self.wq = nn.Linear(dim, dim)
         self.wk = nn.Linear(dim, num_kv_heads * self.head_dim)
         self.wv = nn.Linear(dim, num_kv_heads * self.head_dim)
-        self.q_norm = nn.RMSNorm(self.head_dim, eps=1e-6) if qk_norm else nn.Identity()
-        self.k_norm = nn.RMSNorm(self.head_dim, eps=1e-6) if qk_norm else nn.Identity()
+        self.q_norm = HeadNorm(self.head_dim, eps=1e-6) if qk_norm else nn.Identity()
+        self.k_norm = HeadNorm(self.head_dim, eps=1e-6) if qk_norm else nn.Identity()
         self.proj = nn.Linear(dim, dim)
         self.gamma = LayerScale(dim) if layer_scale else nn.Identity()
 

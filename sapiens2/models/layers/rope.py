@@ -12,7 +12,7 @@ from typing import Optional
 import torch
 from torch import Tensor, nn
 
-ROPE_DTYPES = {'bf16': torch.bfloat16, 'fp32': torch.float32}
+ROPE_DTYPES = {'bf16': torch.bfloat16, 'bfloat16': torch.bfloat16, 'fp32': torch.float32, 'float32': torch.float32}
 
 
 class RotaryEmbedding2D(nn.Module):
@@ -22,7 +22,8 @@ class RotaryEmbedding2D(nn.Module):
         head_dim: channels of one attention head, a multiple of 4.
         num_prefix_tokens: tokens before the patches.
         base: ratio of the longest to the shortest period.
-        dtype: 'bf16' (as released) or 'fp32': the dtype in which periods, angles, sines and cosines are computed.
+        dtype: 'bf16' (as released) or 'fp32', or their long names: the dtype in which periods, angles, sines and
+            cosines are computed.
         shift: in training, both coordinates are shifted by up to this much (uniform, per axis).
         jitter: in training, each axis is scaled by a factor in [1 / jitter, jitter] (log-uniform).
         rescale: in training, both axes are scaled by one factor in [1 / rescale, rescale] (log-uniform).

@@ -26,22 +26,30 @@ class L1Loss(MaskedLoss):
 class MultiscaleL1Loss(L1Loss):
     """``L1Loss`` of prediction and target enlarged bilinearly: weighs the values between the pixels too.
 
-    Values between a pixel of the mask and one outside depend on both.
+    As in the released program, a value between a pixel of the mask and one outside depends on both, so a finite target
+    just outside the mask takes part: where that may be anything, a depth of zero for instance, set ``inside_only``.
 
     Args:
         scale_factor: enlargement.
+        inside_only: mix the errors of masked pixels alone, each with its share in the sum of their weights.
     """
 
     default_name = 'loss_multiscale_l1'
 
-    def __init__(self, scale_factor: int = 2, **kwargs: Any) -> None:
+    def __init__(self, scale_factor: int = 2, inside_only: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.scale_factor = scale_factor
+        self.scale_factor, self.inside_only = scale_factor, inside_only
 
     def compute(self, pred: Tensor, target: Tensor, mask: Tensor) -> Tensor:
-        pred, target = (F.interpolate(x, scale_factor=self.scale_factor, mode='bilinear') for x in (pred, target))
-        mask = F.interpolate(mask.float(), scale_factor=self.scale_factor, mode='nearest').bool()
-        return super().compute(pred, target, mask)
+        def enlarge(maps: Tensor, mode: str = 'bilinear') -> Tensor:
+            return F.interpolate(maps, scale_factor=self.scale_factor, mode=mode)
+
+        inside = enlarge(mask.float(), 'nearest').bool()
+        if not self.inside_only:
+            return super().compute(enlarge(pred), enlarge(target), inside)
+        # In the enlarged mask a pixel of the mask has a quarter of the weight at least.
+        weight = enlarge(mask.to(pred.dtype)).where(inside, 1.0)
+        return masked_mean((enlarge((pred - target).where(mask, 0.0)) / weight).abs(), inside)
 
 
 @MODELS.register_module()

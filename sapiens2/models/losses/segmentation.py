@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sapiens2.models.losses.base import Loss, Names, full_precision, mean, sample_label
 from sapiens2.registry import MODELS
-from sapiens2.utils.suggest import unknown_name
+from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
 REDUCTIONS = ('none', 'mean')
 
@@ -44,7 +44,7 @@ class SegLoss(Loss, ABC):
     def __init__(self, reduction: str = 'mean', ignore_index: int = 255, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if reduction not in REDUCTIONS:
-            raise ValueError(unknown_name(reduction, REDUCTIONS, 'reduction'))
+            raise UnknownNameError(unknown_name(reduction, REDUCTIONS, 'reduction'))
         self.reduction, self.ignore_index = reduction, ignore_index
 
     def forward(self, pred: Tensor, target: Tensor, names: Names = None) -> Tensor:

@@ -83,7 +83,7 @@ def test_pointmap_figures_of_a_shift() -> None:
     assert scores == pytest.approx({
         'l2_m': distance, 'rmse_m': distance, 'x_mae_m': 0.03, 'y_mae_m': 0, 'z_mae_m': 0.06,
         'within_5_cm_percent': 0, 'within_10_cm_percent': 100, 'within_20_cm_percent': 100,
-        'normal_mean_deg': 0, 'normal_rmse_deg': 0, 'normal_within_5_deg_percent': 100,
+        'normal_mean_deg': 0, 'normal_median_deg': 0.25, 'normal_rmse_deg': 0, 'normal_within_5_deg_percent': 100,
         'normal_within_11_25_deg_percent': 100, 'normal_within_22_5_deg_percent': 100,
         'normal_within_30_deg_percent': 100}, abs=1e-2)
 

@@ -133,8 +133,47 @@ def test_parts_of_308(ann_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0 < scores['pose/AP'] < 1
     assert scores['pose/labelled_keypoints'] == 23
     assert not any('face' in key or 'hands' in key for key in scores)
+    assert scores['pose/body_labelled_keypoints'] == 17 and scores['pose/foot_labelled_keypoints'] == 6
+    assert scores['pose/body_PCK05_percent'] == 100 and scores['pose/body_NME_percent'] == 0
+    assert scores['pose/foot_PCK20_percent'] == 0 and scores['pose/foot_NME_percent'] > 100
+    assert 0 < scores['pose/PCK20_percent'] < 100
+    rows = {line.split()[0]: line.split() for line in lines[-1].splitlines() if line}
+    assert list(rows) == ['points', 'all', 'body', 'foot']
+    assert rows['body'][1:] == ['1.0000', '1.0000', '100.00', '100.00', '0.00', '17']
     assert 'foot: 6 of 6 key points have ground truth' in lines
-    assert 'face: 0 of 238 key points have ground truth' in lines
+    assert 'face: 0 of 238 key points have ground truth, so there are no figures' in lines
+
+
+def test_distances_are_measured_in_the_size_of_the_box_or_of_the_part(ann_file: str) -> None:
+    sample = make_samples(ann_file, 0.0)[0]
+    truth, groups = sample.gt_instances, TABLE['groups']
+    truth.keypoints_visible[:] = 0
+    truth.bboxes[:] = torch.tensor([[0.0, 0.0, 100.0, 400.0]])
+    corners = torch.tensor([[10.0, 10.0], [60.0, 10.0], [10.0, 30.0]])
+    for group in ('body', 'left_hand'):
+        points = groups[group][:3]
+        truth.keypoints_visible[0, points] = 1
+        truth.keypoints[0, points] = corners.to(truth.keypoints)
+    sample.pred_instances.keypoints = truth.keypoints.clone()
+    sample.pred_instances.keypoints[0, [groups[group][0] for group in ('body', 'left_hand')], 1] += 30
+    scores = figures([sample], mode='sapiens308')
+    # 30 of 400 pixels for the body, 30 of 50 for the hand; a third of the points.
+    assert scores['pose/body_NME_percent'] == pytest.approx(100 * 30 / 400 / 3)
+    assert scores['pose/hands_NME_percent'] == pytest.approx(100 * 30 / 50 / 3)
+    assert scores['pose/body_PCK05_percent'] == scores['pose/hands_PCK20_percent'] == pytest.approx(200 / 3)
+    assert scores['pose/body_PCK20_percent'] == 100
+    assert scores['pose/NME_percent'] == pytest.approx(100 * 30 / 400 / 3)
+
+
+def test_one_point_has_no_size_of_its_own(ann_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr('sapiens2.evaluation.metrics.coco_pose_metric.print_log', lambda text, **_: lines.append(text))
+    sample = make_samples(ann_file, 0.0)[0]
+    sample.gt_instances.keypoints_visible[:] = 0
+    sample.gt_instances.keypoints_visible[0, TABLE['groups']['face'][0]] = 1
+    scores = figures([sample], mode='sapiens308')
+    assert scores['pose/face_AP'] == pytest.approx(1) and 'pose/face_NME_percent' not in scores
+    assert any(line.startswith('face: 1 of 238') and line.endswith(' and 217 more') for line in lines)
 
 
 def test_similarity_uses_the_sigmas_of_the_table(ann_file: str) -> None:

@@ -49,6 +49,9 @@ def test_to_released_keeps_every_tensor(tmp_path: Path, task: Optional[str]) -> 
         assert written[name].dtype == tensor.dtype and torch.equal(written[name], tensor), name
     with safe_open(result.files[0], 'pt') as file:
         assert file.metadata() == {'format': 'pt', 'arch': 'sapiens2_nano', 'task': task or 'pretrain'}
+    convert(tmp_path / 'epoch_1.pth', result.files[0], 'released', img_size=(64, 48), force=True)
+    with safe_open(result.files[0], 'pt') as file:
+        assert file.metadata()['img_size'] == '64 48'
     assert sorted(entry.name for entry in (tmp_path / 'new').iterdir()) == ['out.v1.safetensors']
 
 
@@ -74,14 +77,35 @@ def test_periods_that_are_missing_are_added(tmp_path: Path) -> None:
     ('seg', 'Sapiens2ForSemanticSegmentation', 'Background')])
 def test_config_of_transformers(tmp_path: Path, task: Optional[str], architecture: str, labels: Optional[str]) -> None:
     checkpoint(tmp_path / 'epoch_1.pth', task)
-    convert(tmp_path / 'epoch_1.pth', tmp_path / 'out', 'transformers', dtype=torch.bfloat16)
+    convert(tmp_path / 'epoch_1.pth', tmp_path / 'out', 'transformers', torch.bfloat16, (64, 48))
     assert sorted(entry.name for entry in (tmp_path / 'out').iterdir()) == ['config.json', 'model.safetensors']
     config = json.loads((tmp_path / 'out' / 'config.json').read_text())
     assert config['architectures'] == [architecture]
     assert (config['hidden_size'], config['intermediate_size'], config['patch_size']) == (64, 128, 16)
     assert (config['num_key_value_heads_per_layer'], config['num_register_tokens']) == ([4] * 4, 8)
-    assert (config['dtype'], config['image_size']) == ('bfloat16', [1024, 768])
+    assert (config['dtype'], config['image_size']) == ('bfloat16', [64, 48])
     assert config.get('id2label', {}).get('0') == labels
+
+
+def test_the_image_size_comes_from_the_training_config(tmp_path: Path) -> None:
+    state = checkpoint(tmp_path / 'epoch_1.pth')
+    for text in ("model = dict(\n    backbone=dict(\n        img_size=(\n            256,\n            192,\n    )))",
+                 "model = {'backbone': {'img_size': [256, 192]}}\n"):
+        torch.save({'state_dict': state, 'meta': {'cfg': text}}, tmp_path / 'iter_2.pth')
+        convert(tmp_path / 'iter_2.pth', tmp_path / 'm.safetensors', 'released', force=True)
+        # And on from there, by way of the metadata.
+        convert(tmp_path / 'm.safetensors', tmp_path / 'there', 'transformers', force=True)
+        assert json.loads((tmp_path / 'there' / 'config.json').read_text())['image_size'] == [256, 192]
+
+
+@pytest.mark.parametrize('meta', [
+    None, 'text', {}, {'cfg': 5}, {'cfg': 'img_size = ('}, {'cfg': 'a = dict(img_size=1 / 0)'},
+    {'cfg': 'a = dict(img_size=(-1, 5))'}, {'cfg': 'a = dict(img_size=64); b = dict(img_size=32)'}])
+def test_an_image_size_that_nothing_tells_is_asked_for(tmp_path: Path, meta: Any) -> None:
+    torch.save({'state_dict': checkpoint(tmp_path / 'epoch_1.pth'), 'meta': meta}, tmp_path / 'iter_2.pth')
+    with pytest.raises(ValueError, match=r'iter_2\.pth does not say which image size.*--img-size H W'):
+        convert(tmp_path / 'iter_2.pth', tmp_path / 'out', 'transformers')
+    assert not (tmp_path / 'out').exists()
 
 
 def test_image_size_of_the_source_config_is_kept(tmp_path: Path) -> None:
@@ -137,7 +161,7 @@ def test_what_transformers_does_not_have(tmp_path: Path) -> None:
     checkpoint(tmp_path / '4k.pth', img_size=(64, 64), use_tokenizer=True)
     for name, what in (('albedo', 'a decoder for albedo'), ('4k', 'with the 4K tokenizer')):
         with pytest.raises(CheckpointError, match=f'transformers has no model for .*{what}'):
-            convert(tmp_path / f'{name}.pth', tmp_path / 'out', 'transformers')
+            convert(tmp_path / f'{name}.pth', tmp_path / 'out', 'transformers', img_size=(64, 48))
         convert(tmp_path / f'{name}.pth', tmp_path / f'{name}.safetensors', 'released')
 
 

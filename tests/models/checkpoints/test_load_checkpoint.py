@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +127,7 @@ def test_a_backbone_alone_fills_an_estimator_only_when_asked(tmp_path: Path) -> 
 def test_another_number_of_classes_is_named(tmp_path: Path) -> None:
     save_file(estimator().state_dict(), tmp_path / 'seg.safetensors')
     model = estimator(num_classes=7)
-    with pytest.raises(CheckpointMismatch, match='channels and classes') as error:
+    with pytest.raises(CheckpointMismatch, match="model.decode_head = .*'num_classes': 5") as error:
         load_checkpoint(model, tmp_path / 'seg.safetensors')
     assert {name for name, *_ in error.value.report.misshapen} == {
         'decode_head.conv_seg.weight', 'decode_head.conv_seg.bias'}
@@ -197,6 +199,29 @@ def test_v1_in_place_of_v2_is_refused_with_advice(tmp_path: Path) -> None:
     torch.save(MODELS.build(dict(type='Sapiens', arch='sapiens_nano')).state_dict(), tmp_path / 'v1.pth')
     with pytest.raises(CheckpointMismatch, match=r"This fits: model = \{'backbone': \{'type': 'Sapiens', "):
         load_checkpoint(MODELS.build(NANO), tmp_path / 'v1.pth')
+
+
+SEG_HEAD = dict(type='SegHead', num_classes=29, deconv_out_channels=(8, 8, 8, 8), deconv_kernel_sizes=(4, 4, 4, 4),
+                conv_out_channels=(8, 8), conv_kernel_sizes=(1, 1))
+POINTMAP_HEAD = dict(
+    type='PointmapHead', upsample_channels=(8, 8, 8, 8), conv_out_channels=(4,), conv_kernel_sizes=(3,),
+    scale_conv_out_channels=(8, 8, 4), scale_conv_kernel_sizes=(3, 1, 1), scale_final_layer=(4, 16, 1))
+
+
+@pytest.mark.parametrize('head', [SEG_HEAD, {**SEG_HEAD, 'num_classes': 5}, POINTMAP_HEAD])
+def test_the_suggested_config_fits(tmp_path: Path, head: dict[str, Any]) -> None:
+    def build(**parts: Any) -> nn.Module:
+        return MODELS.build(dict(type='DenseEstimator', **parts))
+
+    model = build(backbone=NANO, decode_head=dict(head))
+    torch.save(model.state_dict(), tmp_path / 'weights.pth')
+    other = dict(type='NormalHead', upsample_channels=(8, 8, 8, 8), conv_out_channels=(4,), conv_kernel_sizes=(3,))
+    with pytest.raises(CheckpointMismatch) as caught:
+        load_checkpoint(build(backbone=NANO, decode_head=other), tmp_path / 'weights.pth')
+    suggested = ast.literal_eval(re.search(r'This fits: model = (.*)\.', caught.value.suggestion)[1])
+    assert load_checkpoint(build(backbone={**NANO, **suggested['backbone']}, decode_head=suggested['decode_head']),
+                           tmp_path / 'weights.pth').matches
+    assert 'Such a config is' not in caught.value.suggestion
 
 
 class Toy(BaseModel):

@@ -130,6 +130,20 @@ def test_unknown_targets_pull_nothing_towards_zero():
     assert value == 0 and (grad == 0).all()
 
 
+@pytest.mark.parametrize('factor', [2, 3])
+def test_enlarged_errors_of_the_mask_alone(factor):
+    pred, target, mask = inputs()
+    loss = MultiscaleL1Loss(factor, inside_only=True)
+    value, grad = value_and_grad(loss, pred, target, mask)
+    other, other_grad = value_and_grad(loss, pred, target.where(mask, -70.0), mask)
+    assert torch.equal(value, other) and torch.equal(grad, other_grad)
+    assert (grad.masked_select(~mask.expand_as(grad)) == 0).all() and grad.abs().sum() > 0
+    torch.testing.assert_close(loss(pred, pred.detach() + 0.5, mask), torch.tensor(1.5))
+    everywhere = torch.ones_like(mask)
+    torch.testing.assert_close(loss(pred, target, everywhere), MultiscaleL1Loss(factor)(pred, target, everywhere))
+    assert MultiscaleL1Loss(factor)(pred, target.where(mask, -70.0), mask) > 2 * value
+
+
 @pytest.mark.parametrize('hole', [0.0, float('nan')])
 def test_normals_beside_a_missing_point_do_not_count(hole):
     pred, target, mask = inputs()

@@ -1,0 +1,2 @@
+# Only the decoder is trained.
+fine_tuning = dict(type='FrozenBackbone')

@@ -1,0 +1,55 @@
+"""``sapiens2 synth``: a data set of made-up people with exact ground truth for every task."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from sapiens2.cli.infer import positive
+
+ENGINES = ('local', 'ray')
+_EPILOG = '''The folder holds train/ and val/ in the layouts that the configs expect, and annotations/ with key points.
+Samples that are there are kept: the same command goes on with a run that was stopped, or makes more with a larger --num.
+
+examples:
+  sapiens2 synth --num 1000 --out data/synth
+  sapiens2 synth --num 200 --out data/faces --size 512 384 --seed 7 --backgrounds photographs'''
+
+
+def add_parser(subparsers: argparse._SubParsersAction) -> None:
+    """Add the verb to the command."""
+    parser = subparsers.add_parser(
+        'synth', help='generate pictures of made-up people with exact ground truth',
+        description='Generate pictures of made-up people with 29 body parts, normals, depth and camera, albedo, masks '
+                    'and 308 key points. Needs the extra synth: pip install "sapiens2[synth]".',
+        epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--num', type=positive, required=True, metavar='N', help='samples that the folder will hold')
+    parser.add_argument('--out', type=Path, required=True, metavar='DIR', help='folder to write to')
+    parser.add_argument('--seed', type=int, default=0, metavar='S', help='another one gives other people (default: 0)')
+    parser.add_argument('--size', type=positive, nargs=2, default=(1024, 768), metavar=('H', 'W'),
+                        help='pixels of a picture (default: 1024 768)')
+    parser.add_argument('--workers', type=positive, default=os.cpu_count() or 1, metavar='N',
+                        help='processes; the result is the same (default: one a core)')
+    parser.add_argument('--val-every', type=int, default=10, metavar='N',
+                        help='each N-th sample is for validation, 0 for none (default: 10)')
+    parser.add_argument('--backgrounds', type=Path, metavar='DIR', help='folder of pictures to put people in front of')
+    parser.add_argument('--shards', type=positive, metavar='N',
+                        help='also write WebDataset shards of N samples to DIR/shards')
+    parser.add_argument('--engine', choices=ENGINES, default='local',
+                        help='ray spreads the work over a Ray cluster that shares DIR (extra ray; default: local)')
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Generate what is missing; 0 when all samples are there."""
+    from rich.console import Console
+
+    from sapiens2.synth.make_set import SetOptions, make_set
+    from sapiens2.utils.atomic import check_folder
+    if args.seed < 0 or args.val_every < 0:
+        raise ValueError('--seed and --val-every must not be negative')
+    check_folder(args.out)
+    options = SetOptions(args.seed, tuple(args.size), args.val_every, args.backgrounds)
+    make_set(args.out, args.num, options, args.workers, args.engine, args.shards, Console(stderr=True))
+    return 0

@@ -1,0 +1,62 @@
+"""The images of a COCO annotation file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from sapiens2.datasets.coco_json import entry
+from sapiens2.datasets.errors import DataError, Fault, Kind, Place, collecting
+
+
+def read_images(records: list[dict[str, Any]], ann_file: str, folder: str,
+                images: dict[Any, dict[str, Any]]) -> Iterator[Fault]:
+    """Fill ``images`` by id with the start of their samples: img_id, img_path, height and width.
+
+    Args:
+        records: the images of the file.
+        ann_file: the file, for errors.
+        folder: what their names are relative to.
+        images: where they go.
+    """
+    ids: dict[str, Any] = {}
+    for record in records:
+        faults: list[Fault] = []
+        with collecting(faults):
+            image = _read_image(record, ann_file, folder)
+            place = Place(ann_file, f'image {image["img_id"]}')
+            if image['img_id'] in images:
+                faults.append(Fault(Kind.DUPLICATE_ID, place, 'its id is used twice', 'id', 'give each its own'))
+            other = ids.setdefault(image['img_path'], image['img_id'])
+            if other != image['img_id']:
+                faults.append(Fault(Kind.SAME_FILE, place, f'file_name is that of image {other}, too', 'file_name'))
+            images[image['img_id']] = image
+        yield from faults
+
+
+def _read_image(record: dict[str, Any], ann_file: str, folder: str) -> dict[str, Any]:
+    place = Place(ann_file, f'image {entry(record, "id", f"{ann_file}: an image", "number or text")}')
+    image = {
+        'img_id': record['id'],
+        'img_path': os.path.join(folder, entry(record, 'file_name', place, 'text')),
+        'height': int(entry(record, 'height', place, 'number')),
+        'width': int(entry(record, 'width', place, 'number')),
+    }
+    for side in ('height', 'width'):
+        if image[side] < 1:
+            raise DataError(Fault(Kind.WRONG_TYPE, place, f'{side} must be positive, this is {image[side]}', side))
+    return image
+
+
+def image_of(record: dict[str, Any], place: Place, ann_file: str, images: dict[Any, dict[str, Any]]) -> dict[str, Any]:
+    """The image that an annotation, or a detection, belongs to.
+
+    Raises:
+        DataError: if it is none of ``images``.
+    """
+    image_id = entry(record, 'image_id', place, 'number or text')
+    if image_id not in images:
+        raise DataError(Fault(Kind.UNKNOWN_IMAGE, place, f'image_id {image_id!r} is not among the images of {ann_file}',
+                              'image_id', 'remove the annotation, or add the image'))
+    return images[image_id]

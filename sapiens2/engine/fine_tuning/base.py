@@ -1,0 +1,22 @@
+"""What ways of training a part of a model have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from torch import Tensor, nn
+
+
+class FineTuning(ABC):
+    """Prepares a model of which not everything is trained.
+
+    The model has its initial or loaded weights when ``prepare`` is called, and no optimizer yet.
+    """
+
+    @abstractmethod
+    def prepare(self, model: nn.Module) -> None:
+        """Freeze, or add, parameters of ``model``, an estimator with ``backbone`` and ``decode_head``."""
+
+    def weights_for_use(self, model: nn.Module) -> dict[str, Tensor]:
+        """The state dict of the model as ``prepare`` found it, with all that was trained in it."""
+        return dict(model.state_dict())

@@ -1,0 +1,107 @@
+"""Make sample number i of a generated set, from the seed and i alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+import numpy as np
+
+from sapiens2.synth.folder import SynthFolder
+from sapiens2.synth.people import make_person
+from sapiens2.synth.render import render, sample_camera, sample_photo, sample_surroundings
+from sapiens2.synth.sample import Sample
+from sapiens2.synth.scene import Camera, Person
+from sapiens2.utils.image_io import read_image
+from sapiens2.utils.resample import cover
+
+# Chances of one, two, three and four people.
+CROWD = (0.55, 0.25, 0.12, 0.08)
+# Metres between two people at least, and to the next at most: near enough to hide one another.
+NEAREST, FARTHEST = 0.55, 1.6
+# A picture shows people on at least this share of its pixels; a camera that misses them is drawn again.
+LEAST_SHARE = 0.02
+CAMERA_TRIES = 20
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What the samples of a set are made with.
+
+    Attributes:
+        seed: another seed gives other people.
+        size: (H, W), pixels.
+        backgrounds: pictures to put people in front of, in place of made-up places.
+    """
+
+    seed: int
+    size: tuple[int, int]
+    backgrounds: tuple[str, ...] = field(default=())
+
+    def __call__(self, index: int) -> Sample:
+        """Sample ``index``, the same whatever was made before."""
+        rng = np.random.default_rng([self.seed, index])
+        people = make_people(rng)
+        for _ in range(CAMERA_TRIES):
+            camera = sample_camera(rng, people, self.size)
+            surroundings = sample_surroundings(rng, people, camera, background=self._background(rng))
+            picture = render(people, camera, surroundings, rng, sample_photo(rng, self.size))
+            if picture['mask'].mean() >= LEAST_SHARE:
+                break
+        return Sample(
+            image=picture['image'][..., ::-1], labels=picture['sem_seg'], instances=picture['instance'],
+            normal=picture['normal'], depth=picture['depth'], albedo=picture['albedo'], K=picture['K'],
+            people=_describe(picture, people), scene=_describe_scene(camera, surroundings.name))
+
+    def _background(self, rng: np.random.Generator) -> Optional[np.ndarray]:
+        """(H, W, 3) uint8 RGB."""
+        if not self.backgrounds:
+            return None
+        image = read_image(self.backgrounds[rng.integers(len(self.backgrounds))])
+        return cover(image, self.size, *rng.random(2))[..., ::-1]
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes a sample and writes its files; the record of them. It goes to the processes that work."""
+
+    recipe: Recipe
+    folder: SynthFolder
+
+    def __call__(self, index: int) -> dict[str, Any]:
+        """Make and write sample ``index``."""
+        return self.folder.write(index, self.recipe(index).files())
+
+
+def make_people(rng: np.random.Generator) -> list[Person]:
+    """One to four people, each near another."""
+    places = [np.zeros(2)]
+    for _ in range(rng.choice(len(CROWD), p=CROWD)):
+        while True:
+            angle, distance = rng.uniform(0, 2 * np.pi), rng.uniform(NEAREST, FARTHEST)
+            place = places[rng.integers(len(places))] + distance * np.array([np.cos(angle), np.sin(angle)])
+            if min(np.linalg.norm(place - other) for other in places) >= NEAREST:
+                break
+        places.append(place)
+    return [make_person(rng, position=tuple(place)) for place in places]
+
+
+def _describe(picture: dict[str, Any], people: Sequence[Person]) -> list[dict[str, Any]]:
+    """What is known of each person of whom something is seen."""
+    described = []
+    for number, (person, seen) in enumerate(zip(people, picture['persons']), 1):
+        area = int(np.count_nonzero(picture['instance'] == number))
+        if area:
+            x0, y0, x1, y1 = np.round(seen['bbox'].astype(float), 3).tolist()
+            points = np.column_stack((np.round(seen['keypoints'].astype(float), 3), seen['visibility']))
+            described.append({
+                'instance': number, 'bbox': [x0, y0, x1 - x0, y1 - y0], 'area': area, 'keypoints': points.tolist(),
+                'keypoints_3d': np.round(seen['keypoints_3d'].astype(float), 5).tolist(),
+                'description': person.description})
+    return described
+
+
+def _describe_scene(camera: Camera, place: str) -> dict[str, Any]:
+    return {'size': list(camera.size), 'place': place, 'rotation': camera.rotation.tolist(),
+            'position': camera.position.tolist()}

@@ -1,0 +1,75 @@
+"""Key points and boxes as the camera sees them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sapiens2.synth.render.cameras import pixel_rays, project
+from sapiens2.synth.render.rays import Caster
+from sapiens2.synth.scene import Camera, Person
+
+OUTSIDE, OCCLUDED, VISIBLE = 0, 1, 2
+# How far in front of or behind a point on the surface the ray may hit: thin clothes lie over skin.
+SURFACE_TOLERANCE = 0.02
+# How far behind the surface a point inside the body may be.
+INNER_TOLERANCE = 0.15
+# A ray to a point at the outline may just miss it: rays this many pixels beside are tried too.
+_BESIDE = 0.25 * np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1]])
+
+
+def see_keypoints(person: Person, number: int, camera: Camera, caster: Caster) -> tuple[np.ndarray, np.ndarray,
+                                                                                       np.ndarray]:
+    """Where a person's key points are and whether they are seen, tested by rays.
+
+    A point outside the picture or behind the camera is outside. A point on the surface is visible if a ray through it,
+    or a quarter of a pixel beside it, first hits this person within 2 cm of it. A point inside the body is visible if
+    what is hit first is this person, at most 15 cm in front of it or 2 cm behind. All others are occluded; what is more
+    than 2 cm behind lenses is, too. Points that are not known (NaN) are outside.
+
+    Args:
+        person: whose points.
+        number: index of the person's mesh in the caster.
+        camera: pinhole.
+        caster: of the whole scene.
+
+    Returns:
+        (K, 2) float32 pixels (x, y); (K, 3) float32 metres, camera frame; (K,) uint8, 0 outside, 1 occluded, 2 visible.
+    """
+    points = person.keypoints.astype(np.float64)
+    pixels, depth = project(camera, points)
+    height, width = camera.size
+    inside = ((depth > 0) & (pixels > -0.5).all(1) & (pixels[:, 0] < width - 0.5) & (pixels[:, 1] < height - 0.5))
+    visibility = np.where(inside, OCCLUDED, OUTSIDE).astype(np.uint8)
+    asked = np.flatnonzero(inside)
+    if len(asked):
+        rays = pixel_rays(camera, (pixels[asked, None] + _BESIDE).reshape(-1, 2))
+        hits, _ = caster.first(np.repeat(camera.position[None], len(rays), 0), rays)
+        ahead = np.repeat(np.linalg.norm(points[asked] - camera.position, axis=1), len(_BESIDE)) - hits.distance
+        limit = np.where(np.repeat(person.on_surface[asked], len(_BESIDE)), SURFACE_TOLERANCE, INNER_TOLERANCE)
+        seen = (hits.mesh == number) & (ahead < limit) & (ahead > -SURFACE_TOLERANCE)
+        visibility[asked[seen.reshape(-1, len(_BESIDE)).any(1)]] = VISIBLE
+    local = (points - camera.position) @ camera.rotation.T
+    return pixels.astype(np.float32), local.astype(np.float32), visibility
+
+
+def modal_box(mask: np.ndarray) -> np.ndarray:
+    """(4,) float32 x0, y0, x1, y1 around the pixels of a mask (H, W); edges, half a pixel outside the centres.
+
+    All NaN for an empty mask.
+    """
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    if not len(rows):
+        return np.full(4, np.nan, np.float32)
+    return np.array([columns[0] - 0.5, rows[0] - 0.5, columns[-1] + 0.5, rows[-1] + 0.5], np.float32)
+
+
+def whole_box(person: Person, camera: Camera) -> np.ndarray:
+    """(4,) float32 x0, y0, x1, y1 around the whole person, hidden parts and parts outside the picture included.
+
+    Parts behind the camera do not count; all NaN when nothing is before it.
+    """
+    pixels, depth = project(camera, person.mesh.vertices)
+    pixels = pixels[depth > 0.01]
+    if not len(pixels):
+        return np.full(4, np.nan, np.float32)
+    return np.concatenate([pixels.min(0), pixels.max(0)]).astype(np.float32)

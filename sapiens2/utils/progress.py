@@ -1,0 +1,13 @@
+"""Progress bars that look alike in all commands."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn)
+
+
+def progress_bar(console: Console, *more: ProgressColumn) -> Progress:
+    """What is done of how much, for how long, and how long it will take; then ``more`` columns."""
+    return Progress(TextColumn('{task.description}'), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+                    TextColumn('left'), TimeRemainingColumn(), *more, console=console)

@@ -1,0 +1,59 @@
+"""The released recipes of all tasks, shrunk until a run takes a second."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+from mmengine.config import Config
+
+from sapiens2.utils.config import load_config
+
+CONFIGS = Path(__file__).parents[1] / 'configs'
+# The released sizes, as (H, W), (W, H) and heat maps, and what stands for them here.
+SMALL = {(1024, 768): (64, 48), (768, 1024): (48, 64), (192, 256): (12, 16)}
+HEADS = {
+    'pose': dict(deconv_out_channels=(16, 16), conv_out_channels=(16,), conv_kernel_sizes=(1,)),
+    'seg': dict(deconv_out_channels=(16, 16, 8, 8), conv_out_channels=(8,), conv_kernel_sizes=(1,)),
+    'pointmap': dict(upsample_channels=(16, 16, 8, 8), conv_out_channels=(8,), conv_kernel_sizes=(3,),
+                     scale_conv_out_channels=(16,), scale_conv_kernel_sizes=(1,), scale_final_layer=(64, 16, 1)),
+    'dense': dict(upsample_channels=(16, 16, 8, 8), conv_out_channels=(8,), conv_kernel_sizes=(3,)),
+}
+_RUNS = itertools.count()
+
+
+def shrunk(node: Any) -> Any:
+    """``node`` with the released sizes replaced."""
+    if isinstance(node, dict):
+        return {key: shrunk(value) for key, value in node.items()}
+    if isinstance(node, (list, tuple)):
+        return SMALL.get(tuple(node) if all(isinstance(item, int) for item in node) else None,
+                         type(node)(shrunk(item) for item in node))
+    return node
+
+
+def small_recipe(task: str, data: list[str], work_dir: Path, **changes: Any) -> Config:
+    """The released recipe of a task, its augmentations included, on small pictures and a small network.
+
+    Args:
+        data: as ``write_data`` returns it.
+        changes: entries to replace, 'a.b' written 'a__b'.
+    """
+    leaf, = (CONFIGS / task).glob(f'sapiens2-0.1b_{task}_*.py')
+    options = dict(item.split('=', 1) for item in data)
+    if task == 'pose':
+        options = {f'{split}_dataloader.dataset.{key}': value for split in ('train', 'val')
+                   for key, value in (*options.items(), ('data_prefix.img_path', ''))}
+    cfg = Config(shrunk(load_config(leaf, options).to_dict()))
+    cfg.model.backbone.update(arch='sapiens2_nano', drop_path_rate=0.2, rope_shift=0.1)
+    cfg.model.decode_head.update(HEADS.get(task, HEADS['dense']))
+    cfg.merge_from_dict({
+        'train_dataloader.batch_size': 2, 'train_dataloader.num_workers': 0, 'val_dataloader.num_workers': 0,
+        'test_dataloader.num_workers': 0, 'optim_wrapper.optimizer.lr': 1e-2, 'param_scheduler.0.end': 3,
+        'param_scheduler.1.begin': 2, 'default_hooks.logger.interval': 1, 'log_level': 'WARNING'})
+    cfg.merge_from_dict({key.replace('__', '.'): value for key, value in changes.items()})
+    cfg.work_dir, cfg.experiment_name = str(work_dir), f'small-{next(_RUNS)}'
+    return cfg
+
+

@@ -1,0 +1,42 @@
+"""One function on many items."""
+
+from __future__ import annotations
+
+import itertools
+import os
+
+import pytest
+
+from sapiens2.utils.parallel import results_of
+
+
+def square(number: int) -> tuple[int, int]:
+    return number**2, os.getpid()
+
+
+def refuse(number: int) -> int:
+    raise ValueError(f'no {number}')
+
+
+@pytest.mark.parametrize('workers', [1, 2])
+def test_every_item_gets_its_result(workers):
+    results = dict(results_of(square, range(20), workers))
+    assert {number: value for number, (value, _) in results.items()} == {number: number**2 for number in range(20)}
+    elsewhere = {process for _, process in results.values()} - {os.getpid()}
+    assert bool(elsewhere) == (workers > 1)
+
+
+@pytest.mark.parametrize('workers', [1, 2])
+def test_items_are_taken_as_they_are_needed(workers):
+    taken = []
+    endless = map(lambda number: taken.append(number) or number, itertools.count())
+    results = results_of(square, endless, workers)
+    next(results)
+    results.close()
+    assert len(taken) <= 20
+
+
+@pytest.mark.parametrize('workers', [1, 2])
+def test_an_error_reaches_the_caller(workers):
+    with pytest.raises(ValueError, match='no 5'):
+        list(results_of(refuse, [5], workers))
