@@ -120,7 +120,7 @@ class SynthFolder:
             for person in content['people']:
                 points = person['keypoints']
                 annotations.append({
-                    'id': len(annotations), 'image_id': index, 'category_id': 1, 'iscrowd': 0, 'bbox': person['bbox'],
+                    'id': len(annotations) + 1, 'image_id': index, 'category_id': 1, 'iscrowd': 0, 'bbox': person['bbox'],
                     'area': person['area'], 'num_keypoints': sum(v > 0 for _, _, v in points),
                     'keypoints': [value for point in points for value in point],
                     'keypoints_3d': person['keypoints_3d']})

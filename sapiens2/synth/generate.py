@@ -8,18 +8,14 @@ from typing import Any, Optional
 
 import numpy as np
 
+from sapiens2.synth.crowd import make_people
 from sapiens2.synth.folder import SynthFolder
-from sapiens2.synth.people import make_person
 from sapiens2.synth.render import render, sample_camera, sample_photo, sample_surroundings
 from sapiens2.synth.sample import Sample
 from sapiens2.synth.scene import Camera, Person
 from sapiens2.utils.image_io import read_image
 from sapiens2.utils.resample import cover
 
-# Chances of one, two, three and four people.
-CROWD = (0.55, 0.25, 0.12, 0.08)
-# Metres between two people at least, and to the next at most: near enough to hide one another.
-NEAREST, FARTHEST = 0.55, 1.6
 # A picture shows people on at least this share of its pixels; a camera that misses them is drawn again.
 LEAST_SHARE = 0.02
 CAMERA_TRIES = 20
@@ -72,19 +68,6 @@ class Maker:
     def __call__(self, index: int) -> dict[str, Any]:
         """Make and write sample ``index``."""
         return self.folder.write(index, self.recipe(index).files())
-
-
-def make_people(rng: np.random.Generator) -> list[Person]:
-    """One to four people, each near another."""
-    places = [np.zeros(2)]
-    for _ in range(rng.choice(len(CROWD), p=CROWD)):
-        while True:
-            angle, distance = rng.uniform(0, 2 * np.pi), rng.uniform(NEAREST, FARTHEST)
-            place = places[rng.integers(len(places))] + distance * np.array([np.cos(angle), np.sin(angle)])
-            if min(np.linalg.norm(place - other) for other in places) >= NEAREST:
-                break
-        places.append(place)
-    return [make_person(rng, position=tuple(place)) for place in places]
 
 
 def _describe(picture: dict[str, Any], people: Sequence[Person]) -> list[dict[str, Any]]:

@@ -120,7 +120,7 @@ class Surroundings:
         props: ground, walls, furniture; labels are 0 and ``rest`` is the place in the world.
         materials: those of the props.
         backdrop: (H, W, 3) float32 linear radiance behind everything, of the size of the picture, or None.
-        catcher: the props only receive shadows, laid over the backdrop.
+        catcher: what has the first material only receives shadows, laid over the backdrop.
         name: kind of surroundings, for the manifest.
     """
 

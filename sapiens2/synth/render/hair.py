@@ -39,5 +39,7 @@ def paint(surface: Surface, material: Material, features: Features) -> Finish:
     part.strand[:] = unit(along)
     across = cross(surface.normal, part.strand)
     part.bump[:] = (0.35 * strand[:, 2] + 0.35 * lock[:, 2])[:, None] * across
+    # Locks shine one by one; a highlight without gaps looks like plastic.
+    part.specular *= np.clip(0.55 + 0.7 * lock[:, 3] + 0.35 * strand[:, 3], 0.1, 1.2)
     part.scatter[:] = 0.25
     return part

@@ -134,7 +134,9 @@ def _boards(part: Finish, u: np.ndarray, v: np.ndarray, surface: Surface, materi
     level, place = np.floor(row), np.floor(column)
     draw = noise(columns([place, level, level]) * np.float32(0.77), 0.5, material.seed)
     high = (row - level) < 0.55 + 0.35 * draw[:, 3]
-    colors = np.abs(draw[:, :3]) * np.float32([0.6, 0.5, 0.45]) + np.float32(0.02)
+    # Spines of books: mostly dark or pale, hardly any of a pure colour.
+    colors = np.abs(draw[:, :3]) * np.float32([0.4, 0.34, 0.3])
+    colors = 0.35 * colors + 0.65 * colors.mean(1, keepdims=True) * np.float32([1.1, 1, 0.85]) + np.float32(0.02)
     part.albedo[:] = np.where(high[:, None], colors, 0.35 * part.albedo)
     _joint(part, row, surface, 0.33, 0.03, np.asarray(material.color, np.float32))
 

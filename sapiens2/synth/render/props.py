@@ -1,13 +1,23 @@
-"""Boxes, walls and floors as meshes."""
+"""Boxes, walls and floors as meshes, and their materials."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from sapiens2.synth.scene import Mesh
+from sapiens2.synth.scene import Material, Mesh
 
 # Corners of a box's sides, counter-clockwise from outside, as bits x, y, z of 0 (low) and 1 (high).
 _SIDES = ((4, 6, 7, 5), (0, 1, 3, 2), (2, 3, 7, 6), (0, 4, 5, 1), (1, 5, 7, 3), (0, 2, 6, 4))
+
+
+def matter(rng: np.random.Generator, color: Sequence[float], pattern: str, colors: Sequence[Sequence[float]] = (),
+           scale: float = 0.2, roughness: float | None = None) -> Material:
+    """A material of the surroundings with a seed of its own."""
+    return Material('matter', np.clip(np.asarray(color, np.float32), 0.01, 0.85), pattern,
+                    np.asarray(colors, np.float32).reshape(-1, 3), scale,
+                    float(rng.uniform(0.5, 0.95)) if roughness is None else roughness, 0.04, int(rng.integers(2**31)))
 
 
 class Props:
@@ -28,10 +38,22 @@ class Props:
         self._normals.append(np.asarray(normals, np.float32))
         self._materials.append(material)
 
-    def box(self, low: np.ndarray, high: np.ndarray, material: int) -> None:
-        """A box between two corners (3,), along the axes of the world."""
+    def box(self, low: np.ndarray, high: np.ndarray, material: int, heading: float = 0.0,
+            pivot: np.ndarray | None = None) -> None:
+        """A box between two corners (3,), along the axes of the world, then turned from +z towards +x.
+
+        Args:
+            low, high: metres.
+            material: index.
+            heading: of the turn, radians.
+            pivot: (3,) a point of the vertical axis of the turn, metres.
+        """
         ends = np.array([low, high], np.float32)
         corners = np.array([[ends[i >> 2 & 1, 0], ends[i >> 1 & 1, 1], ends[i & 1, 2]] for i in range(8)])
+        if heading:
+            cos, sin = np.cos(heading), np.sin(heading)
+            turn = np.array([[cos, 0, sin], [0, 1, 0], [-sin, 0, cos]])
+            corners = (corners - pivot) @ turn.T + pivot
         for side in _SIDES:
             self.quad(corners[list(side)], material)
 

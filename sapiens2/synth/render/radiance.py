@@ -36,9 +36,9 @@ class Radiance:
         image = self._behind_everything(view.hits.mesh < 0)
         points = np.arange(len(view.pixels))
         if view.surroundings.catcher:
-            ground = np.flatnonzero(view.surface.mesh == len(view.persons))
+            catches = view.surface.material == view.catcher
+            ground, points = np.flatnonzero(catches), np.flatnonzero(~catches)
             image[view.pixels[ground]] *= self._caught(view.surface.select(ground), arriving[ground])[:, None]
-            points = view.of_people()
         finish = view.finish
         if view.seen_through is not None:
             # Lenses send on no light of their own; what comes through them is added below.

@@ -7,16 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from sapiens2.synth.render import skies
-from sapiens2.synth.render.props import Props
+from sapiens2.synth.render.props import Props, matter
+from sapiens2.synth.render.seats import add_seats
 from sapiens2.synth.scene import Camera, Light, Material, Person, Surroundings
-
-
-def matter(rng: np.random.Generator, color: Sequence[float], pattern: str, colors: Sequence[Sequence[float]] = (),
-           scale: float = 0.2, roughness: float | None = None) -> Material:
-    """A material of the surroundings with a seed of its own."""
-    return Material('matter', np.clip(np.asarray(color, np.float32), 0.01, 0.85), pattern,
-                    np.asarray(colors, np.float32).reshape(-1, 3), scale,
-                    float(rng.uniform(0.5, 0.95)) if roughness is None else roughness, 0.04, int(rng.integers(2**31)))
 
 
 def _floor(rng: np.random.Generator) -> Material:
@@ -35,7 +28,7 @@ def _floor(rng: np.random.Generator) -> Material:
 
 
 def _wall(rng: np.random.Generator) -> Material:
-    kind = str(rng.choice(['plaster', 'plaster', 'plaster', 'wallpaper', 'bricks', 'tiles', 'boards', 'planks']))
+    kind = str(rng.choice(['plaster'] * 6 + ['wallpaper', 'wallpaper', 'bricks', 'tiles', 'tiles', 'boards', 'planks']))
     tone = rng.uniform(0.2, 0.8)
     color = tone * (1 + rng.normal(0, 0.06 if rng.random() < 0.7 else 0.2, 3))
     if kind == 'bricks':
@@ -84,6 +77,7 @@ def build_room(rng: np.random.Generator, persons: Sequence[Person], camera: Came
     lights += [_at(np.array([rng.uniform(low[0], high[0]), height - 0.1, rng.uniform(low[2], high[2])]), people,
                    rng.uniform(0.3, 1.0), rng.uniform(0.0, 0.8), rng.uniform(0.08, 0.4))
                for _ in range(rng.integers(1, 3) if rng.random() < 0.7 else 0)]
+    add_seats(rng, props, materials, persons)
     _furnish(rng, props, materials, persons, camera, low, high)
     environment = skies.indoor(rng, np.asarray(materials[1].color), np.asarray(materials[0].color), windows)
     return Surroundings(environment, tuple(lights), props.mesh(), tuple(materials), name='room')
@@ -127,7 +121,7 @@ def _furnish(rng: np.random.Generator, props: Props, materials: list[Material], 
             continue
         tone = rng.uniform(0.05, 0.6)
         color = tone * np.array([1, 0.7, 0.45]) if rng.random() < 0.5 else tone * rng.uniform(0.4, 1.2, 3)
-        materials.append(matter(rng, color, str(rng.choice(['planks', 'plain', 'boards'])), scale=0.15))
+        materials.append(matter(rng, color, str(rng.choice(['planks', 'planks', 'plain', 'plain', 'boards'])), scale=0.15))
         foot = np.array([place[0], 0, place[1]])
         props.box(foot - size * [0.5, 0, 0.5], foot + size * [0.5, 1, 0.5], len(materials) - 1)
 

@@ -46,7 +46,7 @@ def shade(surface: Surface, finish: Finish, ambient: Ambient, lights: Sequence[L
         radiance += finish.albedo * incoming * _diffuse(cosine, share, finish.scatter) * np.float32(1 / np.pi)
         gloss = _gloss(surface, finish, normal, to_light, cosine, facing, alpha)
         if len(hairy):
-            gloss[hairy] = rows(finish.specular, hairy) * 3 * _strand_lobe(strands, to_light, hairy, -0.08, 6)
+            gloss[hairy] = rows(finish.specular, hairy) * 1.8 * _strand_lobe(strands, to_light, hairy, -0.08, 6)
         radiance += incoming * (gloss * share)[:, None]
         if len(hairy):
             # The second lobe of hair has gone through the strand and taken its colour.

@@ -62,7 +62,9 @@ def indoor(rng: np.random.Generator, walls: np.ndarray, floor: np.ndarray, windo
     """
     directions, _ = map_directions(SMALL_ROWS)
     up = directions[:, 1:2]
-    warm = color_of_warmth(rng.uniform(-0.2, 0.7))
+    warm = color_of_warmth(rng.uniform(-0.2, 0.5))
+    # Light that has come from several walls is less coloured than one wall.
+    walls, floor = (0.5 * color + 0.5 * color.mean() for color in (walls, floor))
     ceiling = np.float32([0.8, 0.8, 0.8])
     room = walls + smoothstep(0.35, 0.8, up) * (ceiling - walls) + smoothstep(-0.3, -0.8, up) * (0.6 * floor - walls)
     room = room * warm * (0.9 + 0.35 * fractal(directions, 0.7, 2, int(rng.integers(2**31)))[:, :1])

@@ -33,8 +33,8 @@ def paint(surface: Surface, material: Material, features: Features) -> Finish:
     blood = 0.5 * wide[:, 1] + 0.35 * fine[:, 1] + _blush(surface.position, features)
     part.albedo *= tone[:, None] * (1 + outer(blood, BLOOD))
     _spots(part, surface, material, fine)
-    part.bump[:] = 0.05 * fine[:, 1:] + 0.16 * pores[:, 1:]
-    part.roughness += 0.08 * wide[:, 2] + 0.06 * pores[:, 0]
+    part.bump[:] = 0.05 * fine[:, 1:] + 0.09 * pores[:, 1:]
+    part.roughness += 0.06 * wide[:, 2] + 0.03 * pores[:, 0]
     part.specular *= 1 + 0.4 * wide[:, 3]
     part.scatter[:] = 1
     if features.face is not None:

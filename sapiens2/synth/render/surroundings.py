@@ -10,8 +10,9 @@ from sapiens2.synth.render import skies
 from sapiens2.synth.render.cameras import pixel_grid
 from sapiens2.synth.render.noise import fractal
 from sapiens2.synth.render.photo import to_linear
-from sapiens2.synth.render.props import Props
-from sapiens2.synth.render.rooms import build_room, matter
+from sapiens2.synth.render.props import Props, matter
+from sapiens2.synth.render.rooms import build_room
+from sapiens2.synth.render.seats import add_seats
 from sapiens2.synth.scene import Camera, Light, Material, Person, Surroundings
 from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
@@ -92,6 +93,7 @@ def _outdoor(rng: np.random.Generator, persons: Sequence[Person], camera: Camera
     materials = [ground]
     x, z = middle[0], middle[2]
     props.quad([[x - 80, 0, z + 80], [x + 80, 0, z + 80], [x + 80, 0, z - 80], [x - 80, 0, z - 80]], 0)
+    add_seats(rng, props, materials, persons)
     ahead = np.arctan2(*(middle - camera.position)[[0, 2]])
     for _ in range(rng.integers(0, 5)):
         azimuth, distance = ahead + rng.normal(0, 0.7), rng.uniform(7, 30)
@@ -110,7 +112,7 @@ def _studio(rng: np.random.Generator, persons: Sequence[Person], camera: Camera)
     tone = rng.uniform(0.03, 0.75)
     color = np.clip(tone * (1 + rng.normal(0, 0.08 if rng.random() < 0.7 else 0.4, 3)), 0.01, 0.8)
     paper = matter(rng, color, 'plain')
-    props = Props()
+    props, materials = Props(), [paper]
     ahead = (middle - camera.position) * [1, 0, 1]
     ahead /= max(np.linalg.norm(ahead), 1e-6)
     right = np.array([-ahead[2], 0, ahead[0]])
@@ -124,6 +126,7 @@ def _studio(rng: np.random.Generator, persons: Sequence[Person], camera: Camera)
         up, tilted = ([0, np.cos(a), 0] - np.sin(a) * ahead for a in (slope, steep))
         props.quad([first - 30 * right, first + 30 * right, second + 30 * right, second - 30 * right], 0,
                    [up, up, tilted, tilted])
+    add_seats(rng, props, materials, persons)
     towards = np.arctan2(*-ahead[[0, 2]])
     side = rng.choice([-1, 1])
     key = rng.uniform(1.0, 2.8)
@@ -135,7 +138,7 @@ def _studio(rng: np.random.Generator, persons: Sequence[Person], camera: Camera)
         lights.append(lamp(rng, middle, rng.uniform(0.5, 2), rng.uniform(-0.4, 0.4),
                            towards + np.pi + side * rng.uniform(0.3, 1.0), (1.8, 3), (0.8, 1.3), (0.1, 0.3)))
     environment = skies.studio(rng, np.asarray(paper.color))
-    return Surroundings(environment, tuple(lights), props.mesh(), (paper,), name='studio')
+    return Surroundings(environment, tuple(lights), props.mesh(), tuple(materials), name='studio')
 
 
 def _before(rng: np.random.Generator, persons: Sequence[Person], camera: Camera, backdrop: np.ndarray,
@@ -148,11 +151,12 @@ def _before(rng: np.random.Generator, persons: Sequence[Person], camera: Camera,
     props = Props()
     x, z = middle[0], middle[2]
     props.quad([[x - 5, 0, z + 5], [x + 5, 0, z + 5], [x + 5, 0, z - 5], [x - 5, 0, z - 5]], 0)
-    ground = Material('matter', np.clip(backdrop[-backdrop.shape[0] // 4:].mean((0, 1)), 0.05, 0.6))
+    materials = [Material('matter', np.clip(backdrop[-backdrop.shape[0] // 4:].mean((0, 1)), 0.05, 0.6))]
+    add_seats(rng, props, materials, persons)
     lights = [lamp(rng, middle, rng.uniform(0.3, 2.2), rng.uniform(-0.1, 0.3),
                    np.arctan2(*-forward[[0, 2]]) + rng.uniform(-1.7, 1.7), (2, 5), (2, 5), (0.15, 0.9))]
-    return Surroundings(skies.of_picture(backdrop, forward), tuple(lights), props.mesh(), (ground,), backdrop=backdrop,
-                        catcher=True, name=name)
+    return Surroundings(skies.of_picture(backdrop, forward), tuple(lights), props.mesh(), tuple(materials),
+                        backdrop=backdrop, catcher=True, name=name)
 
 
 def _noise_picture(rng: np.random.Generator, camera: Camera) -> np.ndarray:

@@ -81,6 +81,11 @@ class View:
         """(H, W) int32, see ``Geometry.identity``."""
         return self.geometry.identity(self.hits).reshape(self.camera.size)
 
+    @property
+    def catcher(self) -> int:
+        """Index, among all materials, of the one that only catches shadows; -2 for none."""
+        return len(self._materials) - len(self.surroundings.materials) if self.surroundings.catcher else -2
+
     def of_people(self) -> np.ndarray:
         """(n,) indices of the points that belong to people."""
         return np.flatnonzero(self.surface.mesh < len(self.persons))
@@ -96,7 +101,7 @@ class View:
         points = np.flatnonzero(behind.distance[self.pixels] > self.hits.distance[self.pixels])
         mesh = behind.mesh[self.pixels[points]]
         # A ground that only catches shadows is not there to be seen.
-        seen = (mesh >= 0) & ~((mesh == len(self.persons)) & self.surroundings.catcher)
+        seen = (mesh >= 0) & (self.geometry.identity(behind.select(self.pixels[points])) != self.catcher)
         found = np.flatnonzero(seen)
         surface, finish = self._painted(behind, self.pixels[points[found]])
         tint = rows(self.finish.albedo, points)
