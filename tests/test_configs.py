@@ -36,8 +36,9 @@ VARIANTS = ('lora',)
 
 
 def leaf(task: str, size: str) -> Path:
-    """The one leaf of a task and size."""
-    path, = (CONFIGS / task).glob(f'sapiens2-{size}_{task}_*x[0-9]*[0-9].py')
+    """The leaf of a task and size with the released recipe, on the task's own layout."""
+    data = 'coco_wholebody' if task == 'pose' else 'folder'
+    path, = (CONFIGS / task).glob(f'sapiens2-{size}_{task}_{data}-*x[0-9]*[0-9].py')
     return path
 
 

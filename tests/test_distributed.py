@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -21,6 +22,10 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(('127.0.0.1', 0))
         return probe.getsockname()[1]
+
+
+def json_lines(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding='utf-8').splitlines()]
 
 
 def launch(config: Path, work_dir: Path, options: list[str], processes: int = 2) -> None:
@@ -49,14 +54,20 @@ def train(work_dir: Path, data: list[str], processes: int) -> None:
 
 @pytest.mark.dist
 def test_two_processes_train_as_one(tmp_path: Path) -> None:
+    """A picture that cannot be read included: another sample is drawn for it, the same in any number of processes."""
     data = write_data('pose', tmp_path / 'data')
-    states, rows = [], []
+    picture = tmp_path / 'data' / '2.png'
+    picture.write_bytes(picture.read_bytes()[:1000])
+    # Validation is to be of whole pictures: it stops at an unreadable one.
+    data += ['val_dataloader.dataset.data_root=' + write_data('pose', tmp_path / 'val')[0].split('=')[1]]
+    states, rows, lists = [], [], []
     for processes in (1, 2):
         work_dir = tmp_path / str(processes)
         train(work_dir, data, processes)
         states.append(torch.load(work_dir / 'iter_2.pth', weights_only=True))
         log, = work_dir.glob('*/vis_data/scalars.json')
-        rows.append([json.loads(line) for line in log.read_text().splitlines()])
+        rows.append(json_lines(log))
+        lists.append(json_lines(work_dir / 'unreadable_images.jsonl'))
     one, two = states
     assert one['meta']['samples'] == two['meta']['samples'] == 8
     for name, value in one['state_dict'].items():
@@ -66,25 +77,7 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
     assert (before[name] - one['state_dict'][name]).abs().max() > 1e-4
     assert rows[0][-1]['pose/AP'] == pytest.approx(rows[1][-1]['pose/AP'], abs=1e-6)
     assert [row['lr'] for row in rows[0][:2]] == [row['lr'] for row in rows[1][:2]]
-
-
-@pytest.mark.dist
-def test_unreadable_image_costs_one_draw_in_any_number_of_processes(tmp_path: Path) -> None:
-    data = write_data('pose', tmp_path / 'data')
-    picture = tmp_path / 'data' / '2.png'
-    picture.write_bytes(picture.read_bytes()[:1000])
-    # Validation is to be of whole pictures: it stops at an unreadable one.
-    data += ['val_dataloader.dataset.data_root=' + write_data('pose', tmp_path / 'val')[0].split('=')[1]]
-    states, lists = [], []
-    for processes in (1, 2):
-        work_dir = tmp_path / str(processes)
-        train(work_dir, data, processes)
-        states.append(torch.load(work_dir / 'iter_2.pth', weights_only=True))
-        lists.append([json.loads(line) for line in (work_dir / 'unreadable_images.jsonl').read_text().splitlines()])
-    for name, value in states[0]['state_dict'].items():
-        torch.testing.assert_close(states[1]['state_dict'][name], value, rtol=1e-4, atol=1e-6, msg=name)
     assert lists[0] == lists[1] and [entry['path'] for entry in lists[0]] == [str(picture)]
-    assert states[0]['meta']['samples'] == states[1]['meta']['samples'] == 8
 
 
 @pytest.mark.dist

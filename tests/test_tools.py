@@ -26,7 +26,7 @@ _RUNS = itertools.count()
 
 def config(task: str) -> str:
     """The tiny config of a task."""
-    path, = (ROOT / 'configs' / task).glob('sapiens2-tiny_*.py')
+    path, = (path for path in (ROOT / 'configs' / task).glob('sapiens2-tiny_*.py') if '_synth-' not in path.name)
     return str(path)
 
 
@@ -48,7 +48,7 @@ def options(data: list[str], iterations: int = 2, workers: int = 0) -> list[str]
     return ['--cfg-options', *data, f'train_cfg.max_iters={iterations}', 'train_dataloader.batch_size=2',
             f'train_dataloader.num_workers={workers}', 'val_dataloader.num_workers=0', 'test_dataloader.num_workers=0',
             'default_hooks.checkpoint.interval=1', 'default_hooks.checkpoint.max_keep_ckpts=-1',
-            'default_hooks.logger.interval=1', f'experiment_name=run{next(_RUNS)}']
+            'default_hooks.logger.interval=1', 'model.backbone.arch=sapiens2_nano', f'experiment_name=run{next(_RUNS)}']
 
 
 def weights(folder: Path, iteration: int) -> dict[str, torch.Tensor]:
@@ -73,12 +73,12 @@ def test_train_and_test(task: str, tmp_path: Path) -> None:
     assert metrics[METRICS[task]] == pytest.approx(rows[2][METRICS[task]], rel=1e-4, nan_ok=True)
 
 
-@pytest.mark.parametrize('task, workers', [('pose', 0), ('pose', 2), ('seg', 0)])
-def test_resumed_run_equals_unbroken_run(task: str, workers: int, tmp_path: Path) -> None:
-    data = write_data(task, tmp_path / 'data')
+def test_resumed_run_equals_unbroken_run(tmp_path: Path) -> None:
+    """By the command; all that may differ is looked at in tests/engine/test_exact_resume.py."""
+    data = write_data('pose', tmp_path / 'data')
     first, second = tmp_path / 'first', tmp_path / 'second'
-    assert tool('train', config(task), '--work-dir', first, *options(data, 3, workers)) == 0
-    assert tool('train', config(task), '--work-dir', second, '--resume', first / 'iter_1.pth',
+    assert tool('train', config('pose'), '--work-dir', first, *options(data, 3, 2)) == 0
+    assert tool('train', config('pose'), '--work-dir', second, '--resume', first / 'iter_1.pth',
                 *options(data, 3, 0)) == 0
     whole, resumed = weights(first, 3), weights(second, 3)
     assert whole.keys() == resumed.keys()

@@ -9,7 +9,7 @@ _base_ = [
 test_resize = [dict(type='Resize', size=_base_.tiny_size), dict(type='PackInputs')]
 model = dict(
     backbone=_base_.tiny_backbone,
-    decode_head=dict(deconv_out_channels=(128, 64, 32, 32), conv_out_channels=(32, 32)))
+    decode_head=dict(deconv_out_channels=(96, 48, 32, 16), conv_out_channels=(16,), conv_kernel_sizes=(1,)))
 train_dataloader = dict(**_base_.tiny_loader, dataset=dict(pipeline=_base_.tiny_train_pipeline))
 val_dataloader = dict(**_base_.tiny_loader, dataset=dict(pipeline=_base_.tiny_test_pipeline[:-2] + test_resize))
 test_dataloader = val_dataloader

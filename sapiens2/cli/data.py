@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 from sapiens2.cli import data_convert
-from sapiens2.cli.infer import positive
+from sapiens2.cli.arguments import not_negative, positive
 from sapiens2.cli.run_options import option
-from sapiens2.utils.tasks import TASKS
+from sapiens2.utils.environment import usable_cores
+from sapiens2.utils.tasks import SPLITS, TASKS
 
-_SPLITS = ('train', 'val', 'test')
 _INTERRUPTED = 130
 _TARGET = '''TARGET is a training config, whose data sets are taken as they are configured; a folder with images/ and
 labels/, normals/, depths/ and cameras/, masks/ or albedos/, which may lie in train/, val/ and test/; or a COCO JSON.'''
@@ -37,21 +37,21 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     verbs = parser.add_subparsers(dest='data_verb', metavar='VERB', required=True)
     check = verbs.add_parser('check', help='read everything once and name what is wrong', description=_CHECK,
                              epilog=_CHECK_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
-    _add_target(check, (*_SPLITS, 'all'), 'all')
-    check.add_argument('--workers', metavar='N', type=_not_negative,
+    _add_target(check, (*SPLITS, 'all'), 'all')
+    check.add_argument('--workers', metavar='N', type=not_negative,
                        help='processes that read; 0 reads in this one (default: as many as there are cores)')
     check.add_argument('--limit', metavar='N', type=positive, help='samples of each data set, spread evenly over it')
     check.add_argument('--json', metavar='OUT', type=Path, help='file for all faults')
-    check.add_argument('--max-shown', metavar='N', type=_not_negative, default=10,
+    check.add_argument('--max-shown', metavar='N', type=not_negative, default=10,
                        help='faults of one kind that are named here; more are counted (default: %(default)s)')
     check.add_argument('--strict', action='store_true', help='take warnings for errors')
     check.set_defaults(func=run_check)
     browse = verbs.add_parser('browse', help='draw samples with their ground truth', description=_BROWSE,
                               epilog=_BROWSE_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
-    _add_target(browse, _SPLITS, 'train')
+    _add_target(browse, SPLITS, 'train')
     browse.add_argument('--out', metavar='DIR', type=Path, required=True, help='folder for the pictures')
     browse.add_argument('--num', metavar='N', type=positive, default=16, help='samples (default: %(default)s)')
-    browse.add_argument('--seed', type=_not_negative, default=0, help='of samples and augmentation (default: 0)')
+    browse.add_argument('--seed', type=not_negative, default=0, help='of samples and augmentation (default: 0)')
     browse.add_argument('--no-augment', action='store_true', help='leave out the random steps of the pipeline')
     browse.set_defaults(func=run_browse)
     data_convert.add_parser(verbs)
@@ -67,18 +67,11 @@ def _add_target(parser: argparse.ArgumentParser, splits: tuple[str, ...], defaul
                              'of its data set, such as label_map=map_34_to_29')
 
 
-def _not_negative(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f'{text} is negative')
-    return number
-
-
 def run_check(args: argparse.Namespace) -> int:
     """Check; 0 if there are no errors, 1 if there are, 130 if interrupted."""
     from sapiens2.cli.data_report import CheckReport
-    from sapiens2.datasets.checks.run import Plan, cores, make_plan, pass_through, read_all
-    from sapiens2.datasets.checks.sources import SPLITS, sources_of
+    from sapiens2.apis.data_check.run import Plan, make_plan, pass_through, read_all
+    from sapiens2.apis.data_check.sources import sources_of
     from sapiens2.utils.atomic import check_folder
     if args.json is not None:
         check_folder(args.json.parent)
@@ -88,7 +81,7 @@ def run_check(args: argparse.Namespace) -> int:
     report = CheckReport(args.max_shown, args.strict, args.json is not None)
     for source in sources:
         report.say(source.detected or f'{args.target}: {source.name}')
-    workers = cores() if args.workers is None else args.workers
+    workers = usable_cores() if args.workers is None else args.workers
     plan, complete = Plan(), False
     try:
         plan = make_plan(sources, args.limit)
@@ -113,8 +106,8 @@ def run_check(args: argparse.Namespace) -> int:
 
 def run_browse(args: argparse.Namespace) -> int:
     """Draw; 1 if a sample could not be drawn, which is named, else 0."""
-    from sapiens2.datasets.browse import browse
-    from sapiens2.datasets.checks.sources import sources_of
+    from sapiens2.apis.data_check.browse import browse
+    from sapiens2.apis.data_check.sources import sources_of
     from sapiens2.utils.printable import printable
     sources = sources_of(args.target, splits=(args.split,), task=args.task, images=args.images,
                          options=dict(args.cfg_options))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import Any
 
-from sapiens2.cli.infer import positive
+from sapiens2.cli.arguments import positive, positive_number, share
+from sapiens2.utils.environment import usable_cores
 from sapiens2.utils.suggest import unknown_name
 
 # As in sapiens2.datasets.converters, which would import torch.
@@ -35,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument('source', metavar='SRC', type=Path, help='folder of the data set')
     parser.add_argument('target', metavar='OUT', type=Path, help='folder to write to')
     parser.add_argument('--split', default='all', help='train, val, test or all (default: %(default)s)')
-    parser.add_argument('--workers', metavar='N', type=positive, default=os.cpu_count() or 1,
+    parser.add_argument('--workers', metavar='N', type=positive, default=usable_cores(),
                         help='processes (default: one a core)')
     parser.add_argument('--limit', metavar='N', type=positive, help='most photographs, frames or scans of each split')
     parser.add_argument('--link', action='store_true', help='hard-link unchanged files in place of copying them')
@@ -43,10 +43,10 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     group.add_argument('--views', metavar='N', type=positive, help='thuman: cameras round each scan (default: 8)')
     group.add_argument('--size', metavar=('H', 'W'), type=positive, nargs=2,
                        help='thuman: pixels of a view (default: 1024 768)')
-    group.add_argument('--height', metavar='M', type=_positive_number,
+    group.add_argument('--height', metavar='M', type=positive_number,
                        help='thuman: height of every scan in metres, as their true size is not known (default: 1.8)')
     group.add_argument('--every', metavar='N', type=positive, help='hi4d: take every N-th frame (default: 1)')
-    group.add_argument('--val-share', metavar='P', type=_share,
+    group.add_argument('--val-share', metavar='P', type=share,
                        help='synthhuman, thuman, hi4d: share of samples, scans or pairs for validation, as these sets '
                             'state no split (default: 0.02, hi4d 0.1)')
     parser.set_defaults(func=run)
@@ -83,17 +83,3 @@ def _name(text: str) -> str:
     if text not in NAMES:
         raise argparse.ArgumentTypeError(unknown_name(text, NAMES, 'data set'))
     return text
-
-
-def _positive_number(text: str) -> float:
-    number = float(text)
-    if not 0 < number < float('inf'):
-        raise argparse.ArgumentTypeError(f'must be more than 0, this is {text}')
-    return number
-
-
-def _share(text: str) -> float:
-    number = float(text)
-    if not 0 <= number < 1:
-        raise argparse.ArgumentTypeError(f'must be at least 0 and less than 1, this is {text}')
-    return number

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
+from sapiens2.cli.arguments import positive
 from sapiens2.utils.tasks import TASKS, unknown_task
 
 if TYPE_CHECKING:
@@ -64,13 +65,6 @@ def _task(text: str) -> str:
     if text not in (*TASKS, 'all'):
         raise argparse.ArgumentTypeError(unknown_task(text, (*TASKS, 'all')))
     return text
-
-
-def positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f'{text} is not positive')
-    return number
 
 
 def weights_by_task(tasks: Sequence[str], given: Sequence[str]) -> dict[str, str]:

@@ -57,7 +57,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     except KeyboardInterrupt:
         print('interrupted', file=sys.stderr)
         return _INTERRUPTED
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
         if args.traceback:
             raise
         print(f'sapiens2 {args.verb}: error: {_message(error)}', file=sys.stderr)

@@ -42,8 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run_guarded(run: Callable[[], None]) -> int:
     """Call ``run``; 0 if all went well.
 
-    Errors in config, options, data or weights, and those of the file system, pass on, to be shown as one message, and so
-    do values that this package refuses. Of any other error in a long run its place in the program matters more, so it is shown with its traceback: 1.
+    Errors in config, options, data or weights, and those of the file system, pass on, to be shown as one message, and
+    so do values that this package refuses. Of any other error in a long run its place in the program matters more, so
+    it is shown with its traceback: 1.
     """
     from sapiens2.datasets.errors import DataError
     from sapiens2.models.checkpoints import CheckpointError

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
-from sapiens2.cli.infer import positive
+from sapiens2.cli.arguments import positive
+from sapiens2.utils.environment import usable_cores
 
 ENGINES = ('local', 'ray')
 _EPILOG = '''The folder holds train/ and val/ in the layouts that the configs expect, and annotations/ with key points.
-Samples that are there are kept: the same command goes on with a run that was stopped, or makes more with a larger --num.
+Samples that are there are kept: the same command goes on with a run that was stopped, or makes more with a larger
+--num.
 
 examples:
   sapiens2 synth --num 1000 --out data/synth
@@ -29,7 +30,7 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument('--seed', type=int, default=0, metavar='S', help='another one gives other people (default: 0)')
     parser.add_argument('--size', type=positive, nargs=2, default=(1024, 768), metavar=('H', 'W'),
                         help='pixels of a picture (default: 1024 768)')
-    parser.add_argument('--workers', type=positive, default=os.cpu_count() or 1, metavar='N',
+    parser.add_argument('--workers', type=positive, default=usable_cores(), metavar='N',
                         help='processes; the result is the same (default: one a core)')
     parser.add_argument('--val-every', type=int, default=10, metavar='N',
                         help='each N-th sample is for validation, 0 for none (default: 10)')
@@ -38,6 +39,8 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
                         help='also write WebDataset shards of N samples to DIR/shards')
     parser.add_argument('--engine', choices=ENGINES, default='local',
                         help='ray spreads the work over a Ray cluster that shares DIR (extra ray; default: local)')
+    parser.add_argument('--stats', action='store_true',
+                        help='also print how often classes and key points occur in the samples, as Markdown')
     parser.set_defaults(func=run)
 
 
@@ -52,4 +55,8 @@ def run(args: argparse.Namespace) -> int:
     check_folder(args.out)
     options = SetOptions(args.seed, tuple(args.size), args.val_every, args.backgrounds)
     make_set(args.out, args.num, options, args.workers, args.engine, args.shards, Console(stderr=True))
+    if args.stats:
+        from sapiens2.synth.folder import SynthFolder
+        from sapiens2.synth.statistics import markdown_of, statistics_of
+        print(markdown_of(statistics_of(SynthFolder(args.out, args.val_every))))
     return 0

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from mmengine.dataset import BaseDataset
 
-from sapiens2.datasets.errors import DataError
+from sapiens2.datasets.errors import DataError, Fault, Kind
 from sapiens2.datasets.samplers.draw import Draw, random_state
 from sapiens2.registry import TRANSFORMS, build_from
 from sapiens2.utils.image_io import ImageReadError
@@ -70,7 +70,8 @@ class BaseHumanDataset(BaseDataset):
             DataError: if no sample was found.
         """
         if not self.data_list:
-            raise DataError(f'{type(self).__name__}: no sample in {self.ann_file or self.data_prefix}')
+            where = '' if self.ann_file else f' in {self.data_prefix}'
+            raise DataError(Fault(Kind.EMPTY, self.ann_file, f'{type(self).__name__} finds no sample{where}'))
         return super().filter_data()
 
     def get_data_info(self, idx: int) -> dict[str, Any]:
@@ -99,10 +100,10 @@ class BaseHumanDataset(BaseDataset):
             if unreadable:
                 sample['data_samples'].set_metainfo({'unreadable': unreadable})
             return sample
-        raise DataError(f'{type(self).__name__}: none of the {len(unreadable)} images that were tried for one draw can '
-                        'be read; check data_prefix, or the disk: '
-                        + '; '.join(f'{path}: {reason}' for path, reason in unreadable[:_SHOWN])
-                        + '; ...' * (len(unreadable) > _SHOWN))
+        raise DataError(Fault(Kind.UNREADABLE, '', f'{type(self).__name__}: none of the {len(unreadable)} images that '
+                              'were tried for one draw can be read: '
+                              + '; '.join(f'{path}: {reason}' for path, reason in unreadable[:_SHOWN])
+                              + '; ...' * (len(unreadable) > _SHOWN), 'img', 'check data_prefix, or the disk'))
 
     def _candidates(self, draw: Draw) -> Iterator[int]:
         """The drawn sample, then others by (seed, position), none twice."""
@@ -118,7 +119,8 @@ class BaseHumanDataset(BaseDataset):
     def _prepare(self, index: int) -> Any:
         sample = self.prepare_data(index)
         if sample is None:
-            raise DataError(f'{type(self).__name__}: the pipeline returned nothing for sample {index}')
+            raise DataError(f'{type(self).__name__}: the pipeline returned nothing for sample {index}; each step must '
+                            'return the dictionary')
         return sample
 
     def __getstate__(self) -> dict[str, Any]:

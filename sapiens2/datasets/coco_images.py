@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from sapiens2.datasets.coco_json import entry
+from sapiens2.datasets.coco_json import entry, new_place
 from sapiens2.datasets.errors import DataError, Fault, Kind, Place, collecting
 
 
@@ -24,10 +24,8 @@ def read_images(records: list[dict[str, Any]], ann_file: str, folder: str,
     for record in records:
         faults: list[Fault] = []
         with collecting(faults):
-            image = _read_image(record, ann_file, folder)
-            place = Place(ann_file, f'image {image["img_id"]}')
-            if image['img_id'] in images:
-                faults.append(Fault(Kind.DUPLICATE_ID, place, 'its id is used twice', 'id', 'give each its own'))
+            place = new_place(record, 'image', ann_file, images)
+            image = _read_image(record, place, folder)
             other = ids.setdefault(image['img_path'], image['img_id'])
             if other != image['img_id']:
                 faults.append(Fault(Kind.SAME_FILE, place, f'file_name is that of image {other}, too', 'file_name'))
@@ -35,8 +33,7 @@ def read_images(records: list[dict[str, Any]], ann_file: str, folder: str,
         yield from faults
 
 
-def _read_image(record: dict[str, Any], ann_file: str, folder: str) -> dict[str, Any]:
-    place = Place(ann_file, f'image {entry(record, "id", f"{ann_file}: an image", "number or text")}')
+def _read_image(record: dict[str, Any], place: Place, folder: str) -> dict[str, Any]:
     image = {
         'img_id': record['id'],
         'img_path': os.path.join(folder, entry(record, 'file_name', place, 'text')),

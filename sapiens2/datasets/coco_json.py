@@ -6,18 +6,18 @@ the Wild", ECCV 2020.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, Optional, Union
 
 import numpy as np
 
-from sapiens2.datasets.checks.people import box_faults, point_faults
-from sapiens2.datasets.errors import DataError, Fault, Kind, Place, raise_first
-from sapiens2.datasets.json_files import read_json
+from sapiens2.datasets.errors import DataError, Fault, Kind, Place
+from sapiens2.datasets.json_files import numbers, read_json
 from sapiens2.datasets.metainfo import TABLE_OF_COUNT, load_metainfo
+from sapiens2.datasets.rules.people import point_faults
 from sapiens2.utils.suggest import unknown_name
 
-# What an entry may be asked to be; a number must be finite, too.
+# What an entry may be asked to be; a number must be finite, too, and neither true nor false.
 KINDS: dict[str, tuple[type, ...]] = {
     'text': (str,), 'number': (int, float), 'number or text': (int, str), 'list': (list,)}
 _LARGEST = 1e15  # of the numbers in an annotation, areas for instance
@@ -63,9 +63,26 @@ def entry(record: dict[str, Any], key: str, where: Union[Place, str], kind: Opti
         raise DataError(Fault(Kind.MISSING_FIELD, where, unknown_name(key, record, 'field') + f' It must have {key!r}',
                               key))
     value = record[key]
-    if kind is not None and not (isinstance(value, KINDS[kind]) and (kind != 'number' or abs(value) < _LARGEST)):
+    if kind is not None and (not isinstance(value, KINDS[kind]) or isinstance(value, bool)
+                             or kind == 'number' and not abs(value) < _LARGEST):
         raise DataError(Fault(Kind.WRONG_TYPE, where, f'{key} must be a {kind}, this is {value!r:.40}', key))
     return value
+
+
+def new_place(record: dict[str, Any], what: str, path: str, ids: Container[Any]) -> Place:
+    """Where ``record``, an image or annotation of the file ``path``, stands in it, by its id.
+
+    Args:
+        what: 'image' or 'annotation'.
+        ids: of those before it.
+
+    Raises:
+        DataError: if it has no id, or one of ``ids``.
+    """
+    place = Place(path, f'{what} {entry(record, "id", f"{path}: an {what}", "number or text")}')
+    if record['id'] in ids:
+        raise DataError(Fault(Kind.DUPLICATE_ID, place, 'its id is used twice', 'id', 'give each its own'))
+    return place
 
 
 def _length(value: Any) -> int:
@@ -140,8 +157,8 @@ class KeypointReader:
             raise DataError(Fault(Kind.WRONG_COUNT, place, f'{field} holds {len(values)} numbers; {count} key points '
                                   f'of x, y, v make {3 * count}', field, 'check keypoint_set, or the list'))
         try:
-            return np.array(values, dtype=np.float32).reshape(count, 3)
-        except (TypeError, ValueError) as error:
+            return numbers(values, np.float32).reshape(count, 3)
+        except ValueError as error:
             raise DataError(Fault(Kind.WRONG_TYPE, place, f'{field} must hold numbers only', field)) from error
 
     def faults(self, points: np.ndarray, size: Optional[tuple[int, int]], place: Place) -> Iterator[Fault]:
@@ -170,18 +187,8 @@ def _is_wholebody(annotations: Sequence[dict[str, Any]]) -> bool:
                for annotation in annotations[:100])
 
 
-def read_box(box: Any, size: tuple[int, int], where: Union[Place, str]) -> np.ndarray:
-    """Turn x, y, w, h into (4,) float32 x1, y1, x2, y2, cut to the picture of ``size`` (W, H), pixels.
-
-    Raises:
-        DataError: saying ``where``, if the box is no four numbers, empty, or outside the picture.
-    """
-    raise_first(box_faults(box, size, where))
-    return cut_box(box, size)
-
-
 def cut_box(box: Sequence[float], size: tuple[int, int]) -> np.ndarray:
-    """As ``read_box``, of a box that is known to be right."""
+    """Turn x, y, w, h, which keep the rules, into (4,) float32 x1, y1, x2, y2, cut to a picture of ``size`` (W, H)."""
     x, y, width, height = (float(value) for value in box)
     right, bottom = size[0] - 1, size[1] - 1
     corners = [min(max(value, 0), last)

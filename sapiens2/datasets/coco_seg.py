@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
 
 from sapiens2.datasets.coco_images import image_of, read_images
-from sapiens2.datasets.coco_json import entry, read_coco
+from sapiens2.datasets.coco_json import entry, new_place, read_coco
 from sapiens2.datasets.coco_segments import OVERLAPS, CocoSegments, Segment
 from sapiens2.datasets.errors import DataError, Fault, Kind, Place, collecting
 from sapiens2.datasets.field_files import LabelTable
@@ -84,16 +84,14 @@ class CocoSegDataset(WalkedDataset):
         for annotation in content['annotations']:
             faults: list[Fault] = []
             with collecting(faults):
-                ann_id = entry(annotation, 'id', self.ann_file, 'number or text')
-                place = Place(self.ann_file, f'annotation {ann_id}')
-                if ann_id in ids:
-                    faults.append(Fault(Kind.DUPLICATE_ID, place, 'its id is used twice', 'id', 'give each its own'))
-                ids.add(ann_id)
+                place = new_place(annotation, 'annotation', self.ann_file, ids)
+                ids.add(annotation['id'])
                 image = image_of(annotation, place, self.ann_file, images)
                 label = self._category_label(entry(annotation, 'category_id', place, 'number or text'), names, place)
                 if label is not None:
-                    segments[image['img_id']].append(Segment(ann_id, label, bool(annotation.get('iscrowd')),
-                                                             entry(annotation, 'segmentation', place)))
+                    segments[image['img_id']].append(Segment(
+                        annotation['id'], label, bool(annotation.get('iscrowd')),
+                        entry(annotation, 'segmentation', place)))
             yield from faults
         for image_id, image in images.items():
             if self.keep_empty or image_id in segments:

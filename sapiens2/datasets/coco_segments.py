@@ -13,6 +13,7 @@ import numpy as np
 from pycocotools import mask as coco_mask
 
 from sapiens2.datasets.errors import DataError, Fault, Kind, Place
+from sapiens2.datasets.json_files import numbers
 from sapiens2.datasets.metainfo import IGNORE_LABEL
 
 _FEWEST_NUMBERS = 6  # of a polygon: three corners
@@ -87,8 +88,8 @@ class CocoSegments:
 
     def _check_polygon(self, polygon: Any, place: Place) -> None:
         try:
-            corners = np.array(polygon, dtype=np.float64)
-        except (TypeError, ValueError) as error:
+            corners = numbers(polygon, np.float64)
+        except ValueError as error:
             raise _fault(Kind.WRONG_TYPE, place, f'holds {polygon!r:.60}, which is no list of numbers') from error
         if corners.ndim != 1 or len(corners) < _FEWEST_NUMBERS or len(corners) % 2:
             raise _fault(Kind.WRONG_COUNT, place, f'holds a polygon of {corners.size} numbers; it takes x and y of '
@@ -105,8 +106,8 @@ class CocoSegments:
         if size != list(self.size):
             raise _fault(Kind.SIZE, place, f'has the size (H, W) {size}, the picture has {list(self.size)}')
         try:
-            runs = _runs_of_text(counts) if isinstance(counts, str) else np.array(counts, dtype=np.int64)
-        except (TypeError, ValueError, OverflowError) as error:
+            runs = _runs_of_text(counts) if isinstance(counts, str) else numbers(counts, np.int64)
+        except (ValueError, OverflowError) as error:
             raise _fault(Kind.WRONG_TYPE, place, f'has the counts {counts!r:.40}') from error
         if runs.ndim != 1 or (runs < 0).any() or runs.sum() != self.size[0] * self.size[1]:
             raise _fault(Kind.WRONG_COUNT, place, f'has counts of {runs.sum()} pixels in all, the picture has '

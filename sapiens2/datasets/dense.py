@@ -101,13 +101,18 @@ class DenseFolderDataset(WalkedDataset):
             raise DataError(Fault(Kind.UNREADABLE, self.ann_file, 'cannot be read as a list of images, UTF-8 text with '
                                   f'one a line: {error}', 'ann_file')) from error
         by_name = {file.relative.as_posix(): file for file in files}
+        listed: set[ImageFile] = set()
         for line in filter(None, map(str.strip, lines)):
             file = by_name.get(line) or stems.get(line)
             if file is None:
                 yield Fault(Kind.UNKNOWN_IMAGE, self.ann_file, unknown_name(
                     line, by_name, f'image in {self.data_prefix["img_path"]}'), 'ann_file')
-            else:
-                images.append(file)
+                continue
+            if file in listed:
+                yield Fault(Kind.SAME_FILE, self.ann_file, f'names {line} twice', 'ann_file',
+                            'remove one, unless it is to be seen twice as often')
+            listed.add(file)
+            images.append(file)
 
     def _pair(self, name: str, prefix: str, images: Sequence[ImageFile], stems: Mapping[str, ImageFile],
               found: dict[str, str]) -> Iterator[Fault]:

@@ -39,11 +39,13 @@ class Kind(enum.Enum):
     MASK_EMPTY = 'no valid pixel'
     NO_GROUND_TRUTH = 'image without ground truth'
     AMBIGUOUS = 'two files for one thing'
+    EMPTY = 'no sample'
     OTHER = 'other'
     # Possible, but seldom meant.
     POINT_BEYOND = 'hidden key point outside the picture'
     BOX_BEYOND = 'box reaches out of the picture'
     SAME_FILE = 'picture listed twice'
+    UNCHECKED = 'files that were not read'
     NO_IMAGE = 'ground truth without image'
     TURNED = 'picture turned by EXIF, size unchanged'
     LABELS_ALL_IGNORED = 'labels all ignored'
@@ -55,8 +57,9 @@ class Kind(enum.Enum):
 
 
 WARNINGS = frozenset({
-    Kind.POINT_BEYOND, Kind.BOX_BEYOND, Kind.SAME_FILE, Kind.NO_IMAGE, Kind.TURNED, Kind.LABELS_ALL_IGNORED,
-    Kind.NORMAL_DIRECTION, Kind.DEPTH_STRANGE, Kind.DEPTH_INVERSE, Kind.CAMERA_STRANGE, Kind.ALBEDO_DARK})
+    Kind.POINT_BEYOND, Kind.BOX_BEYOND, Kind.SAME_FILE, Kind.UNCHECKED, Kind.NO_IMAGE, Kind.TURNED,
+    Kind.LABELS_ALL_IGNORED, Kind.NORMAL_DIRECTION, Kind.DEPTH_STRANGE, Kind.DEPTH_INVERSE, Kind.CAMERA_STRANGE,
+    Kind.ALBEDO_DARK})
 
 
 class Place(NamedTuple):

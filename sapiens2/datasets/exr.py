@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sapiens2.datasets.errors import DataError
+from sapiens2.datasets.errors import DataError, Fault, Kind
 
 # Channel names without their layer that together make one picture, the likeliest first; X, Y, Z before R, G, B because
 # renderers store vectors as the former and a beauty pass as the latter.
@@ -46,9 +46,11 @@ def read_exr(path: str, channels: int, layer: str = '') -> np.ndarray:
                       {name: channel.pixels for name, channel in part.channels.items()})
                      for number, part in enumerate(file.parts)]
     except Exception as error:  # the library has its own for every kind of damage
-        raise DataError(f'{path}: missing, cut off, or no OpenEXR file: {error}') from error
+        raise DataError(Fault(Kind.UNREADABLE, path, f'missing, cut off, or no OpenEXR file: {error}', layer)) \
+            from error
     if not parts:  # pixels that cannot be decoded: the library only prints a warning
-        raise DataError(f'{path}: damaged or cut off: its pixels cannot be decoded; copy or render it again')
+        raise DataError(Fault(Kind.UNREADABLE, path, 'damaged or cut off: its pixels cannot be decoded', layer,
+                              'copy or render it again'))
     found = [(f'{name}.{group}', header, planes) for name, header, stored in parts
              for group, planes in _pictures(stored, channels)]
     if len(found) > 1:
@@ -56,11 +58,11 @@ def read_exr(path: str, channels: int, layer: str = '') -> np.ndarray:
     names = sorted(channel for _, _, stored in parts for channel in stored)
     if not found:
         wanted = 'R, G, B or X, Y, Z' if channels == 3 else 'Z, V or Y'
-        raise DataError(f'{path}: holds the channels {", ".join(names)}; {channels} of them must be called {wanted}, '
-                        'with or without a layer before')
+        raise DataError(Fault(Kind.MISSING_FIELD, path, f'holds the channels {", ".join(names)}; {channels} of them '
+                              f'must be called {wanted}, with or without a layer before', layer))
     if len(found) > 1:
-        raise DataError(f'{path}: {len(found)} pictures of {channels} channels fit, in the channels '
-                        f'{", ".join(names)}; keep one, or call the layer {layer!r}')
+        raise DataError(Fault(Kind.AMBIGUOUS, path, f'{len(found)} pictures of {channels} channels fit, in the '
+                              f'channels {", ".join(names)}', layer, f'keep one, or call the layer {layer!r}'))
     _, header, planes = found[0]
     return np.stack([_display(path, header, plane) for plane in planes], axis=-1)
 
@@ -92,7 +94,8 @@ def _display(path: str, header: Mapping[str, Any], plane: np.ndarray) -> np.ndar
     (left, top), (right, bottom) = np.asarray(header['dataWindow'])
     (x, y), (last_x, last_y) = np.asarray(header['displayWindow'])
     if plane.ndim != 2 or plane.shape != (bottom - top + 1, right - left + 1):
-        raise DataError(f'{path}: a channel is stored at lower resolution or as deep data; save plain channels')
+        raise DataError(Fault(Kind.SHAPE, path, 'a channel is stored at lower resolution or as deep data',
+                              remedy='save plain channels'))
     if (left, top, right, bottom) == (x, y, last_x, last_y):
         return plane.astype(np.float32)
     whole = np.zeros((last_y - y + 1, last_x - x + 1), np.float32)

@@ -11,11 +11,12 @@ import cv2
 import numpy as np
 
 from sapiens2.datasets.coco_segments import CocoSegments
-from sapiens2.datasets.checks.fields import length_faults
 from sapiens2.datasets.errors import DataError, Fault, Kind, raise_first
 from sapiens2.datasets.exr import read_exr
 from sapiens2.datasets.json_files import read_json
 from sapiens2.datasets.metainfo import IGNORE_LABEL
+from sapiens2.datasets.numpy_files import open_numpy
+from sapiens2.datasets.rules.fields import length_faults
 from sapiens2.utils.image_io import read_labels, read_raster
 from sapiens2.utils.suggest import unknown_name
 
@@ -133,15 +134,19 @@ def read_albedo(path: str) -> np.ndarray:
 
 
 def read_mask(path: str) -> np.ndarray:
-    """Read (H, W) uint8, 1 inside: values of a mask of 0 and 1 that are not 0, of any other those in the upper half."""
+    """Read (H, W) uint8, 1 inside: values of a mask of 0 and 1 that are not 0, of any other those in the upper half.
+
+    Whole numbers of other than 8 and 16 bits are taken for as many of the two as they need.
+    """
     mask = _read_array(path, 'mask') if _is_array(path) else read_raster(path)
     if mask.ndim == 3 and mask.shape[2] in (2, 4):
         mask = mask[..., :-1]
     mask = mask.max(axis=2) if mask.ndim == 3 else mask
     if mask.ndim != 2:
         raise DataError(Fault(Kind.SHAPE, path, f'mask must be (H, W), this is {mask.shape}', 'mask'))
-    if mask.dtype.kind == 'u' and mask.max() > 1:
-        return (mask > np.iinfo(mask.dtype).max // 2).astype(np.uint8)
+    if mask.dtype.kind in 'iu' and mask.max() > 1:
+        wide = mask.dtype == np.uint16 or mask.max() > np.iinfo(np.uint8).max
+        return (mask > np.iinfo(np.uint16 if wide else np.uint8).max // 2).astype(np.uint8)
     return (mask > 0.5).astype(np.uint8)
 
 
@@ -197,19 +202,13 @@ def _read_array(path: str, key: str) -> np.ndarray:
     """Read an ``.npy``, the one array or that called ``key`` of an ``.npz``, or the channels of an OpenEXR file."""
     if path.lower().endswith(EXR_ENDING):
         return read_exr(path, channels=1 if key == 'depth' else 3, layer=key)
-    try:
-        loaded = np.load(path, allow_pickle=False)
+    with open_numpy(path, key) as loaded:
         if isinstance(loaded, np.ndarray):
             return loaded
-        with loaded:
-            names = loaded.files
-            if key not in names and len(names) != 1:
-                raise DataError(Fault(Kind.MISSING_FIELD, path, unknown_name(key, names, 'array'), key))
-            return loaded[key if key in names else names[0]]
-    except DataError:
-        raise
-    except Exception as error:  # NumPy, zipfile and zlib each have their own for a damaged file
-        raise DataError(Fault(Kind.UNREADABLE, path, f'cannot be read as a NumPy file: {error}', key)) from error
+        names = loaded.files
+        if key not in names and len(names) != 1:
+            raise DataError(Fault(Kind.MISSING_FIELD, path, unknown_name(key, names, 'array'), key))
+        return loaded[key if key in names else names[0]]
 
 
 def _three_channels(path: str, name: str) -> np.ndarray:

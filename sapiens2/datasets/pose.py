@@ -8,12 +8,12 @@ from typing import Any, Optional
 
 import numpy as np
 
-from sapiens2.datasets.checks.people import box_faults
 from sapiens2.datasets.coco_images import image_of, read_images
-from sapiens2.datasets.coco_json import KeypointReader, cut_box, entry, objects, read_coco
-from sapiens2.datasets.errors import Fault, Kind, Place, collecting
+from sapiens2.datasets.coco_json import KeypointReader, cut_box, entry, new_place, objects, read_coco
+from sapiens2.datasets.errors import Fault, Place, collecting
 from sapiens2.datasets.json_files import read_json
 from sapiens2.datasets.metainfo import load_metainfo
+from sapiens2.datasets.rules.people import box_faults
 from sapiens2.datasets.walked import Found, WalkedDataset
 from sapiens2.registry import DATASETS
 
@@ -102,11 +102,8 @@ class CocoPoseDataset(WalkedDataset):
     def _annotated(self, annotation: dict[str, Any], images: dict[Any, dict], ids: set[Any],
                    faults: list[Fault]) -> Optional[dict[str, Any]]:
         """One annotated person; None if it has faults, or too few points."""
-        ann_id = entry(annotation, 'id', self.ann_file, 'number or text')
-        place = Place(self.ann_file, f'annotation {ann_id}')
-        if ann_id in ids:
-            faults.append(Fault(Kind.DUPLICATE_ID, place, 'its id is used twice', 'id', 'give each its own'))
-        ids.add(ann_id)
+        place = new_place(annotation, 'annotation', self.ann_file, ids)
+        ids.add(annotation['id'])
         with collecting(faults):
             points = self.reader.read(annotation)
             image_id = annotation.get('image_id')
@@ -123,8 +120,8 @@ class CocoPoseDataset(WalkedDataset):
         area = entry(annotation, 'area', place, 'number') if 'area' in annotation else width * height
         return {
             **person,
-            'sample_id': f'{person["img_path"]} (annotation {ann_id})',
-            'ann_id': np.array([ann_id]),
+            'sample_id': f'{person["img_path"]} ({place.id})',
+            'ann_id': np.array([annotation['id']]),
             'bbox_scores': np.ones(1, dtype=np.float32),
             'area': np.array([area], dtype=np.float32),
             'points': points,

@@ -11,7 +11,8 @@ from mmengine.config import Config
 from mmengine.logging import print_log
 from torch import nn
 
-from sapiens2.engine.runner import Sapiens2Runner, latest_checkpoint
+from sapiens2.engine.checkpoints import latest_checkpoint
+from sapiens2.engine.runner import Sapiens2Runner
 from sapiens2.utils.atomic import check_folder
 from sapiens2.utils.config import ConfigError, load_config
 

@@ -11,10 +11,6 @@ import torch
 from mmengine.logging import HistoryBuffer, MessageHub
 from torch import Tensor
 
-# Of a checkpoint: values of trained parameters that ``state_dict``, the weights to use, lacks or holds otherwise.
-TRAINING_WEIGHTS = 'training_weights'
-# Of a checkpoint of an ``EMAHook``: averages of parameters that ``state_dict`` lacks (adapters).
-AVERAGED_WEIGHTS = 'averaged_weights'
 HISTORY = ('log_history', 'count_history')
 # Runtime information that the runner sets anew in every run.
 TRANSIENT_INFO = ('cfg', 'dataset_meta', 'experiment_name', 'seed', 'mmengine_version', 'loop_stage', 'eta')

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import os
-import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -20,52 +18,15 @@ from mmengine.optim import OptimWrapper, _ParamScheduler
 from mmengine.runner import Runner
 from torch import Tensor, distributed, nn
 
+from sapiens2.engine.checkpoints import (TRAINING_WEIGHTS, holds_backbone_alone, latest_checkpoint, put_back,
+                                         read_training_state, write_training_state)
 from sapiens2.engine.fine_tuning import FineTuning
+from sapiens2.engine.hooks.ema import EMAHook
 from sapiens2.engine.hooks.stop import StopHook, Stopped
-from sapiens2.engine.plain import AVERAGED_WEIGHTS, TRAINING_WEIGHTS, pack_message_hub, plain, unpack_message_hub
-from sapiens2.models.checkpoints import CheckpointError, load_checkpoint, load_pickle, open_checkpoint
-from sapiens2.models.checkpoints.load import match
+from sapiens2.engine.plain import pack_message_hub, unpack_message_hub
+from sapiens2.models.checkpoints import CheckpointError, load_checkpoint
 from sapiens2.registry import FINE_TUNING, RUNNERS
-from sapiens2.utils.atomic import atomic_path
 from sapiens2.version import __version__
-
-STATE_KEYS = ('state_dict', 'optimizer', 'param_schedulers', 'message_hub', 'meta')
-
-
-def latest_checkpoint(work_dir: Union[str, Path]) -> Optional[Path]:
-    """The checkpoint with most iterations in ``work_dir``, None if there is none.
-
-    Checkpoints are written whole or not at all, so the newest file is good even after a crash, and the folder may have
-    been moved since (MMEngine's ``last_checkpoint`` holds an absolute path).
-    """
-    found = {int(match[1]): file for file in Path(work_dir).glob('iter_*.pth')
-             if (match := re.fullmatch(r'iter_(\d+)\.pth', file.name))}
-    return found[max(found)] if found else None
-
-
-def read_training_state(filename: Union[str, Path]) -> Mapping[str, Any]:
-    """A checkpoint of a training run, read into memory: the optimizer keeps tensors of a file that may be replaced.
-
-    Raises:
-        CheckpointError: if the file is no checkpoint, or holds weights alone.
-    """
-    checkpoint = load_pickle(Path(filename), mmap=False)
-    missing = [key for key in STATE_KEYS if not isinstance(checkpoint, Mapping) or key not in checkpoint]
-    if missing:
-        raise CheckpointError(f'{filename} holds no {", ".join(missing)}: it is no checkpoint of a training run. To '
-                              'start a new run from its weights, set load_from instead of resume.')
-    if not isinstance(checkpoint['meta'], Mapping) or not isinstance(checkpoint['meta'].get('iter'), int):
-        raise CheckpointError(f"{filename}: meta lacks 'iter', the number of iterations that are done; the file is "
-                              'damaged or of another program')
-    return checkpoint
-
-
-def holds_backbone_alone(model: nn.Module, filename: Union[str, Path]) -> bool:
-    """Whether ``filename`` fits all of ``model.backbone`` and nothing else of the model, and holds nothing else."""
-    target = model.state_dict()
-    report, _ = match(target, *open_checkpoint(filename, like=target))
-    outside = [name for name in target if not name.startswith('backbone.')]
-    return sorted(report.missing) == sorted(outside) and not (report.unexpected or report.misshapen)
 
 
 def is_of_use(record: logging.LogRecord) -> bool:
@@ -105,10 +66,6 @@ class Sapiens2Runner(Runner):
             model_wrapper_cfg = dict(broadcast_buffers=False, device_ids=None, **(model_wrapper_cfg or {}))
         return super().wrap_model(model_wrapper_cfg, model)
 
-    @functools.cached_property
-    def _cfg_text(self) -> str:
-        return self.cfg.pretty_text  # takes a second
-
     @property
     def bare_model(self) -> nn.Module:
         """The model without its distributed wrapper."""
@@ -122,6 +79,16 @@ class Sapiens2Runner(Runner):
         """The state dict of the model that the config describes; what fine-tuning has put in is part of its weights."""
         model = self.bare_model
         return dict(model.state_dict()) if self._fine_tuning is None else self._fine_tuning.weights_for_use(model)
+
+    def _weight_entries(self) -> dict[str, dict[str, Tensor]]:
+        """What a checkpoint holds of the model: the weights for use, and what training needs besides."""
+        for hook in self.hooks:
+            if isinstance(hook, EMAHook):
+                return hook.weight_entries(self)
+        weights = self.weights_for_use()
+        return {'state_dict': weights,
+                TRAINING_WEIGHTS: {name: parameter.detach() for name, parameter in self.trained_parameters().items()
+                                   if name not in weights}}
 
     def build_logger(self, *args: Any, **kwargs: Any) -> logging.Logger:
         """See MMEngine; without two of its warnings."""
@@ -246,7 +213,8 @@ class Sapiens2Runner(Runner):
         """
         checkpoint = read_training_state(filename)
         self.call_hook('after_load_checkpoint', checkpoint=checkpoint)
-        self._put_back(checkpoint, filename)
+        base = None if self._fine_tuning is None else self._started_from or 'those of this seed'
+        put_back(self.bare_model, checkpoint, filename, self.weights_for_use, base)
         self._has_loaded = True
         meta = checkpoint['meta']
         self.train_loop.resume(meta['iter'], meta.get('samples'))
@@ -262,31 +230,6 @@ class Sapiens2Runner(Runner):
             for scheduler, state in zip(schedulers, states):
                 scheduler.load_state_dict(state)
         self.logger.info(f'Resumed {filename}: {meta["iter"]} iterations are done.')
-
-    def _put_back(self, checkpoint: Mapping[str, Any], filename: Union[str, Path]) -> None:
-        """Load the weights of a training run: those for use, which shows that all fit, then those of training.
-
-        Raises:
-            CheckpointError: if they do not fit, or what is frozen has other values than in that run.
-        """
-        model, saved, training = self.bare_model, checkpoint['state_dict'], checkpoint.get(TRAINING_WEIGHTS, {})
-        known = {**saved, **checkpoint.get(AVERAGED_WEIGHTS, training)}
-        try:
-            model.load_state_dict({name: known[name] for name in model.state_dict() if name in known}, strict=False)
-        except RuntimeError as error:
-            raise CheckpointError(f'{filename} cannot be resumed with this model. {error}') from error
-        weights = self.weights_for_use()
-        if weights.keys() != saved.keys():
-            differing = sorted(weights.keys() ^ saved.keys())
-            raise CheckpointError(f'{filename} cannot be resumed with this model: one of them lacks '
-                                  f'{", ".join(differing[:5])}{" and others" if len(differing) > 5 else ""}')
-        if self._fine_tuning is not None:
-            for name, value in saved.items():
-                if not torch.allclose(weights[name].cpu(), value, rtol=1e-4, atol=1e-6):
-                    raise CheckpointError(f'{filename} was trained on top of other weights than '
-                                          f'{self._started_from or "those of this seed"} ({name} differs): name the '
-                                          'right ones with --cfg-options load_from=PATH')
-        model.load_state_dict(training, strict=False)
 
     @master_only
     def save_checkpoint(self, out_dir: str, filename: str, file_client_args: Optional[dict] = None,
@@ -310,24 +253,14 @@ class Sapiens2Runner(Runner):
             raise ValueError('default_hooks.checkpoint: checkpoints are saved by iteration to a local folder; set '
                              'by_epoch=False and take backend_args and file_client_args out')
         meta = {'iter': self.iter + 1, 'epoch': 0, **(meta or {})}
-        meta.update(cfg=self._cfg_text, seed=self.seed, samples=self.train_loop.samples,
+        meta.update(cfg=self.cfg.pretty_text, seed=self.seed, samples=self.train_loop.samples,
                     started_from=self._started_from, experiment_name=self.experiment_name,
                     time=time.strftime('%Y%m%d_%H%M%S'), mmengine_version=mmengine.__version__,
                     sapiens2_version=__version__, dataset_meta=getattr(self.train_dataloader.dataset, 'metainfo', None))
-        weights = self.weights_for_use()
-        checkpoint: dict[str, Any] = {'meta': meta, 'state_dict': weights,
-                                      'message_hub': pack_message_hub(self.message_hub),
-                                      TRAINING_WEIGHTS: {name: value for name, value in
-                                                         self.trained_parameters().items() if name not in weights}}
+        checkpoint = {'meta': meta, 'message_hub': pack_message_hub(self.message_hub), **self._weight_entries()}
         if save_optimizer:
             checkpoint['optimizer'] = self.optim_wrapper.state_dict()
         if save_param_scheduler:
             checkpoint['param_schedulers'] = [scheduler.state_dict() for scheduler in self.param_schedulers or ()]
         self.call_hook('before_save_checkpoint', checkpoint=checkpoint)
-        values, path = plain(checkpoint, 'checkpoint'), os.path.join(out_dir, filename)
-        try:
-            with atomic_path(path) as partial:
-                torch.save(values, partial)
-        except RuntimeError as error:  # torch's word for what the system refuses, a full disk above all
-            raise OSError(f'{path} cannot be written: is the disk full? Checkpoints written before are unharmed. '
-                          f'({error})') from error
+        write_training_state(checkpoint, Path(out_dir, filename))

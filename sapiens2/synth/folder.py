@@ -17,8 +17,11 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from sapiens2.datasets.errors import DataError
 from sapiens2.datasets.json_files import read_json
@@ -26,7 +29,7 @@ from sapiens2.datasets.metainfo import load_metainfo
 from sapiens2.synth.sample import FOLDERS
 from sapiens2.utils.atomic import atomic_path
 
-MANIFEST, SAMPLES = 'manifest.json', 'samples.jsonl'
+MANIFEST, SAMPLES, LOCK = 'manifest.json', 'samples.jsonl', '.lock'
 SPLITS = ('train', 'val')
 
 
@@ -46,11 +49,30 @@ class SynthFolder:
         """'train' or 'val', whatever the number of samples."""
         return 'val' if self.val_every and index % self.val_every == self.val_every - 1 else 'train'
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """While it lasts, no other process generates here; the system takes the lock off one that is killed.
+
+        Raises:
+            DataError: if another process does, or the folder holds something else.
+        """
+        if self.root.is_dir() and not (self.root / MANIFEST).exists() \
+                and any(path.name != LOCK for path in self.root.iterdir()):
+            raise DataError(f'{self.root} is not empty and no folder of generated samples; give another one')
+        self.root.mkdir(parents=True, exist_ok=True)
+        try:
+            lock = FileLock(self.root / LOCK).acquire(timeout=0)
+        except Timeout as error:
+            raise DataError(f'{self.root}: another process is generating samples there; wait until it has finished, '
+                            f'or give another folder') from error
+        with lock:
+            yield
+
     def open(self, options: Mapping[str, Any], versions: Mapping[str, str]) -> set[int]:
         """Note what is generated here and with which packages, or compare with what was noted; the samples there are.
 
         Raises:
-            DataError: if the folder holds samples of other options, or something else.
+            DataError: if the folder holds samples of other options.
         """
         path = self.root / MANIFEST
         manifest: dict[str, Any] = {'options': dict(options), 'versions': []}
@@ -60,8 +82,6 @@ class SynthFolder:
                 if manifest['options'].get(name) != value:
                     raise DataError(f'{path}: {name} is {manifest["options"].get(name)!r} for the samples in this '
                                     f'folder, and {value!r} was asked for; give another folder')
-        elif self.root.is_dir() and any(self.root.iterdir()):
-            raise DataError(f'{self.root} is not empty and no folder of generated samples; give another one')
         if dict(versions) not in manifest['versions']:
             manifest['versions'].append(dict(versions))
             with atomic_path(path) as partial:
@@ -96,10 +116,15 @@ class SynthFolder:
 
     def list(self, record: Mapping[str, Any]) -> None:
         """List a sample whose files are written."""
-        with (self.root / SAMPLES).open('a', encoding='utf-8') as file:
-            file.write(json.dumps(record) + '\n')
-            file.flush()
-            os.fsync(file.fileno())
+        path = self.root / SAMPLES
+        try:
+            with path.open('a', encoding='utf-8') as file:
+                file.write(json.dumps(record) + '\n')
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            # A full disk is met while writing, where the system does not say of which file.
+            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
     def write_annotations(self) -> None:
         """Write the key points of all listed samples as COCO files, one for each split."""
@@ -120,8 +145,8 @@ class SynthFolder:
             for person in content['people']:
                 points = person['keypoints']
                 annotations.append({
-                    'id': len(annotations) + 1, 'image_id': index, 'category_id': 1, 'iscrowd': 0, 'bbox': person['bbox'],
-                    'area': person['area'], 'num_keypoints': sum(v > 0 for _, _, v in points),
+                    'id': len(annotations) + 1, 'image_id': index, 'category_id': 1, 'iscrowd': 0,
+                    'bbox': person['bbox'], 'area': person['area'], 'num_keypoints': sum(v > 0 for _, _, v in points),
                     'keypoints': [value for point in points for value in point],
                     'keypoints_3d': person['keypoints_3d']})
         names = load_metainfo('sapiens308')['keypoint_names']

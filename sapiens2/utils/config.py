@@ -24,8 +24,9 @@ from torch.utils.data import DataLoader
 from sapiens2.registry import (CODECS, DATA_SAMPLERS, DATASETS, FINE_TUNING, FUNCTIONS, HOOKS, LOG_PROCESSORS, LOOPS,
                                METRICS, MODELS, OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS, OPTIMIZERS,
                                PARAM_SCHEDULERS, TRANSFORMS, VISBACKENDS, VISUALIZERS, Registry, register_all)
-from sapiens2.utils.paths import configs_dir
 from sapiens2.utils.config_values import value_faults
+from sapiens2.utils.paths import configs_dir
+from sapiens2.utils.run_config import RunConfig
 from sapiens2.utils.suggest import nearest, unknown_name
 
 # Where the component of an entry is looked up; entries below it use the same registry unless named here themselves.
@@ -61,7 +62,7 @@ class ConfigError(ValueError):
     """A configuration, option or path that cannot work; the message names the entry and the remedy."""
 
 
-def load_config(path: Union[str, Path], options: Optional[Mapping[str, Any]] = None) -> Config:
+def load_config(path: Union[str, Path], options: Optional[Mapping[str, Any]] = None) -> RunConfig:
     """Read a configuration file, apply ``--cfg-options`` and check the result.
 
     Raises:
@@ -71,7 +72,7 @@ def load_config(path: Union[str, Path], options: Optional[Mapping[str, Any]] = N
     if not path.is_file():
         raise ConfigError(f'config file {str(path)!r} does not exist.{_near_files(path)}')
     try:
-        cfg = Config.fromfile(str(path))
+        cfg = RunConfig.read(path)
     except Exception as error:  # a configuration is a program: it may raise anything
         raise ConfigError(f'config file {str(path)!r} cannot be read: {type(error).__name__}: {error}') from error
     apply_options(cfg, options or {})

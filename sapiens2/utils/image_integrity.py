@@ -11,6 +11,10 @@ from typing import Optional
 import numpy as np
 import simplejpeg
 
+from sapiens2.utils.image_errors import DAMAGED, ImageReadError
+
+JPEG_MAGIC = b'\xff\xd8\xff'
+TIFF_MAGIC = (b'II*\x00', b'MM\x00*')
 PNG_MAGIC = b'\x89PNG\r\n\x1a\n'
 # What libjpeg says of data that it has replaced by a guess; its other warnings concern nothing that is seen.
 _JPEG_DAMAGE = re.compile(r'Corrupt JPEG data|Premature end')
@@ -23,22 +27,27 @@ _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), 
 _PIECE = 1 << 20
 
 
-def decode_jpeg(content: bytes, colors: str = 'BGR') -> tuple[Optional[np.ndarray], Optional[str]]:
+def decode_jpeg(content: bytes, name: str, colors: str = 'BGR') -> Optional[np.ndarray]:
     """Decode a JPEG strictly, as fast as OpenCV and to the same values.
 
     Args:
+        content: of the file.
+        name: of the picture, for the error.
         colors: 'BGR', or 'CMYK' for a picture that is stored so.
 
     Returns:
-        (H, W, 3 or 4) uint8, not turned; None if this decoder does not know the kind. And what is damaged, or None.
+        (H, W, 3 or 4) uint8, not turned; None if this decoder does not know the kind, which is for others to read.
+
+    Raises:
+        ImageReadError: if it is damaged.
     """
     try:
-        return simplejpeg.decode_jpeg(content, colors, strict=True), None
+        return simplejpeg.decode_jpeg(content, colors, strict=True)
     except ValueError as error:
         text = str(error)
     if not _JPEG_DAMAGE.search(text) or _is_padding(content, text):
-        return None, None
-    return None, text.split('\n')[0]
+        return None
+    raise ImageReadError(name, f'{DAMAGED} ({text.splitlines()[0]})')
 
 
 def _is_padding(content: bytes, warning: str) -> bool:

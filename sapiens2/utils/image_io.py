@@ -5,49 +5,26 @@ Everything read stands upright as its EXIF orientation says; boxes and key point
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import io
 import os
 import stat
-import struct
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, Optional, Union
+from typing import Union
 
 import cv2
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
 
 from sapiens2.utils.atomic import atomic_path
-from sapiens2.utils.file_kind import describe_content
-from sapiens2.utils.image_integrity import PNG_MAGIC, decode_jpeg, png_chunks, png_fault
+from sapiens2.utils.image_errors import DAMAGED, MAX_PIXELS, TOO_DEEP, ImageReadError
+from sapiens2.utils.image_headers import read_header
+from sapiens2.utils.image_integrity import JPEG_MAGIC, TIFF_MAGIC, decode_jpeg
+from sapiens2.utils.pillow_pictures import exif_tags, open_pillow, pillow_to_bgr
 
 Source = Union[str, os.PathLike, bytes]
 
-# A small file can claim to be larger than memory; 268 million pixels cover a 200-megapixel camera.
-MAX_PIXELS = 2**28
 # So many pixels with four channels of 16 bits, uncompressed. A longer file is a film or an archive.
 MAX_BYTES = 8 * MAX_PIXELS
-# Formats that Pillow tells by their content; it would take anything for a TGA, and an MPEG film for a picture.
-_FORMATS = ('PNG', 'JPEG', 'MPO', 'BMP', 'TIFF', 'WEBP', 'GIF', 'PPM', 'JPEG2000', 'AVIF')
-_JPEG_MAGIC = b'\xff\xd8\xff'
-_TIFF_MAGIC = (b'II*\x00', b'MM\x00*')
-_PICTURE_MAGIC = (_JPEG_MAGIC, PNG_MAGIC, *_TIFF_MAGIC, b'GIF8', b'BM')
-# Width, height, bits and sample format (unsigned, signed, float) of a TIFF.
-_TIFF_TAGS, _TIFF_FLOAT = (256, 257, 258, 339), 3
-_PNG_COLOUR_TYPES = (2, 6)
-_PNG_GREY, _PNG_PALETTE = 0, 3
-# Pillow's limit on pixels, once for each thread that has lifted it.
-_pillow_limits: list[Optional[int]] = []
-_PILLOW_LOCK = threading.Lock()
 _ORIENTATION_TAG = 0x0112
-_TOO_DEEP = 'more than 16 bits a pixel: save it with 8 or 16 bits'
-_EXIF_ERRORS = (SyntaxError, OSError, ValueError, TypeError, KeyError, struct.error)
-_CUT_OFF = 'cut off: the file ends before the picture does; copy or download it again'
-_DAMAGED = 'damaged: its picture data cannot be decoded'
-_DAMAGED_OR_STRANGE = 'damaged, or of a rare kind that is not read: save it as PNG with 8 or 16 bits'
 # EXIF orientation -> what makes the picture stand upright.
 _UPRIGHT: dict[int, Callable[[np.ndarray], np.ndarray]] = {
     2: np.fliplr,
@@ -58,28 +35,6 @@ _UPRIGHT: dict[int, Callable[[np.ndarray], np.ndarray]] = {
     7: lambda image: image[::-1, ::-1].swapaxes(0, 1),
     8: np.rot90,
 }
-
-
-class ImageReadError(ValueError):
-    """A file cannot be read as a picture. ``path`` and ``reason`` are its parts."""
-
-    def __init__(self, path: str, reason: str = '') -> None:
-        # One argument is enough, because a data loader rebuilds what its workers raise from the text alone.
-        super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f'{self.path}: {self.reason}' if self.reason else self.path
-
-
-class _Header(NamedTuple):
-    """What the markers of a JPEG, the chunks of a PNG or the first directory of a TIFF say."""
-
-    pixels: int
-    exif: bytes
-    convertible: bool  # whether OpenCV turns what is stored into the right BGR
-    exact_in_pillow: bool  # whether Pillow is to read the numbers that are stored
 
 
 def read_image(source: Source) -> np.ndarray:
@@ -95,15 +50,15 @@ def read_image(source: Source) -> np.ndarray:
         ImageReadError: naming the file, if it is missing, empty, cut off, too large or no picture.
     """
     content, name = _content(source)
-    header = _header(content, name)
+    header = read_header(content, name)
     if header is not None and header.convertible:
-        pixels = _decode_jpeg(content, name) if content.startswith(_JPEG_MAGIC) else None
+        pixels = decode_jpeg(content, name) if content.startswith(JPEG_MAGIC) else None
         if pixels is None:
             pixels = _decode_opencv(content, name, cv2.IMREAD_COLOR)
         return _upright(pixels, header.exif)
-    image = _open_pillow(content, name)
-    if image.mode == 'I' and content.startswith(_TIFF_MAGIC):
-        raise ImageReadError(name, _TOO_DEEP)  # whatever range its values fill
+    image = open_pillow(content, name)
+    if image.mode == 'I' and content.startswith(TIFF_MAGIC):
+        raise ImageReadError(name, TOO_DEEP)  # whatever range its values fill
     return pillow_to_bgr(image, name)
 
 
@@ -118,12 +73,12 @@ def read_raster(source: Source) -> np.ndarray:
         ImageReadError: as ``read_image``.
     """
     content, name = _content(source)
-    header = _header(content, name)
+    header = read_header(content, name)
     if header is not None and not header.exact_in_pillow:
         pixels = _decode_opencv(content, name, cv2.IMREAD_UNCHANGED)
         pixels = pixels if pixels.ndim == 2 else pixels[..., [2, 1, 0, 3][:pixels.shape[2]]]
         return _upright(pixels, header.exif)
-    pixels = np.asarray(_open_pillow(content, name))
+    pixels = np.asarray(open_pillow(content, name))
     return pixels.astype(np.uint8) if pixels.dtype == bool else pixels
 
 
@@ -134,7 +89,7 @@ def read_labels(source: Source) -> np.ndarray:
         ImageReadError: as ``read_image``; also for a colour picture, and for a JPEG, whose values are not exact.
     """
     content, name = _content(source)
-    if content.startswith(_JPEG_MAGIC):
+    if content.startswith(JPEG_MAGIC):
         raise ImageReadError(name, 'a JPEG does not keep label values exactly: save label maps as PNG')
     try:
         pixels = read_raster(content)
@@ -199,102 +154,10 @@ def _content(source: Source) -> tuple[bytes, str]:
     return content, name
 
 
-def _header(content: bytes, name: str) -> Optional[_Header]:
-    """Check the structure of a JPEG, PNG or TIFF; None for other formats.
-
-    OpenCV fills what is missing of a file that was cut off with grey, so completeness is checked here.
-    """
-    try:
-        if content.startswith(_JPEG_MAGIC):
-            header = _jpeg_header(content)
-        elif content.startswith(PNG_MAGIC):
-            header = _png_header(content)
-        elif content.startswith(_TIFF_MAGIC):
-            header = _tiff_header(content, name)
-        else:
-            return None
-    except (struct.error, IndexError) as error:
-        raise ImageReadError(name, _CUT_OFF) from error
-    if header is None:
-        raise ImageReadError(name, _CUT_OFF)
-    if header.pixels > MAX_PIXELS:
-        raise ImageReadError(name, f'{header.pixels:,} pixels are more than the limit of {MAX_PIXELS:,}')
-    return header
-
-
-def _jpeg_header(content: bytes) -> Optional[_Header]:
-    """Walk the segments up to the first scan; None if the end marker after it is missing."""
-    position, exif, pixels, components = 2, b'', 0, 0
-    while True:
-        marker = content[position + 1]
-        if content[position] != 0xFF or marker == 0xFF:  # fill bytes
-            position += 1
-            continue
-        if marker == 0x01 or 0xD0 <= marker <= 0xD7:  # markers without a length
-            position += 2
-            continue
-        length, = struct.unpack_from('>H', content, position + 2)
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            height, width, components = struct.unpack_from('>HHB', content, position + 5)
-            pixels = height * width
-        elif marker == 0xE1 and content.startswith(b'Exif\x00\x00', position + 4):
-            exif = content[position + 4:position + 2 + length]
-        position += 2 + length
-        if marker == 0xDA:
-            # Scan data escape 0xFF, so the end marker cannot occur in them; an embedded thumbnail comes before.
-            complete = content.rfind(b'\xff\xd9', position) >= 0
-            return _Header(pixels, exif, components in (1, 3), True) if complete else None
-
-
-def _png_header(content: bytes) -> Optional[_Header]:
-    """Walk all chunks; None if the last one is missing."""
-    exif, plain, has_alpha = b'', True, False
-    width, height, bits, colour_type = struct.unpack_from('>IIBB', content, len(PNG_MAGIC) + 8)
-    for kind, start, length in png_chunks(content):
-        if kind == b'eXIf':
-            exif = content[start:start + length]
-        plain &= kind != b'acTL'  # an animation
-        has_alpha |= kind == b'tRNS'  # OpenCV would add a channel
-        if kind == b'IEND':
-            # What OpenCV reads exactly is left to it: it is faster, and strict.
-            exact = not (bits == 16 and colour_type in _PNG_COLOUR_TYPES
-                         or plain and bits in (8, 16) and colour_type == _PNG_GREY and not has_alpha)
-            return _Header(width * height, exif, plain and colour_type != _PNG_PALETTE, exact)
-    return None
-
-
-def _tiff_header(content: bytes, name: str) -> _Header:
-    """Pillow reads most kinds of TIFF, but cuts 16 bits of colour to 8; OpenCV knows some that Pillow does not."""
-    tags = _tags(content)
-    width, height, bits, kinds = ([value for value in np.atleast_1d(tags.get(tag)).tolist() if isinstance(value, int)]
-                                  or [1] for tag in _TIFF_TAGS)
-    known = _pillow_knows(content)
-    exact = known and not (len(bits) > 1 and max(bits) > 8)
-    return _Header(width[0] * height[0], content, not known and _TIFF_FLOAT not in kinds, exact)
-
-
-def _tags(exif: bytes) -> Mapping[int, Any]:
-    """The entries of an EXIF block, which is a TIFF file without pixels; none if they cannot be read."""
-    block = Image.Exif()
-    try:
-        block.load(exif)
-        return dict(block)
-    except _EXIF_ERRORS:
-        return {}  # an unreadable block says nothing, of orientation for instance, and viewers ignore it too
-
-
 def _upright(image: np.ndarray, exif: bytes) -> np.ndarray:
     """Apply the orientation of an EXIF block."""
-    turn = _UPRIGHT.get(_tags(exif).get(_ORIENTATION_TAG, 1)) if exif else None
+    turn = _UPRIGHT.get(exif_tags(exif).get(_ORIENTATION_TAG, 1)) if exif else None
     return image if turn is None else np.ascontiguousarray(turn(image))
-
-
-def _decode_jpeg(content: bytes, name: str, colors: str = 'BGR') -> Optional[np.ndarray]:
-    """Decode a JPEG and refuse it if it is damaged; None if it is of a rare kind that OpenCV or Pillow must read."""
-    pixels, fault = decode_jpeg(content, colors)
-    if fault:
-        raise ImageReadError(name, f'{_DAMAGED} ({fault})')
-    return pixels
 
 
 def _decode_opencv(content: bytes, name: str, flag: int) -> np.ndarray:
@@ -303,93 +166,5 @@ def _decode_opencv(content: bytes, name: str, flag: int) -> np.ndarray:
     except cv2.error as error:  # limits of its own, on sides and on memory
         raise ImageReadError(name, f'OpenCV does not read it: {error.err}') from error
     if image is None:
-        raise ImageReadError(name, _DAMAGED)
+        raise ImageReadError(name, DAMAGED)
     return image
-
-
-@functools.cache
-def _pillow_formats() -> tuple[str, ...]:
-    """Those of ``_FORMATS`` that this Pillow was built with."""
-    Image.init()
-    return tuple(name for name in _FORMATS if name in Image.OPEN)
-
-
-@contextlib.contextmanager
-def _without_pillow_limit() -> Iterator[None]:
-    """Lift Pillow's limit on pixels, which is below that of the other formats here, until all threads are done."""
-    with _PILLOW_LOCK:
-        if not _pillow_limits:
-            Image.MAX_IMAGE_PIXELS, limit = None, Image.MAX_IMAGE_PIXELS
-        else:
-            limit = _pillow_limits[-1]
-        _pillow_limits.append(limit)
-    try:
-        yield
-    finally:
-        with _PILLOW_LOCK:
-            limit = _pillow_limits.pop()
-            if not _pillow_limits:
-                Image.MAX_IMAGE_PIXELS = limit
-
-
-def _begin_pillow(content: bytes) -> Image.Image:
-    """Let Pillow read the header."""
-    return Image.open(io.BytesIO(content), formats=_pillow_formats())
-
-
-def _pillow_knows(content: bytes) -> bool:
-    try:
-        with _without_pillow_limit():
-            _begin_pillow(content)
-    except UnidentifiedImageError:
-        return False
-    except Exception:  # as in ``_open_pillow``, which says what is wrong
-        return True
-    return True
-
-
-def _open_pillow(content: bytes, name: str) -> Image.Image:
-    """Decode with Pillow, upright, and refuse what it passes over."""
-    try:
-        with _without_pillow_limit():
-            image = _begin_pillow(content)
-            if image.width * image.height > MAX_PIXELS:
-                raise ImageReadError(
-                    name, f'{image.width} x {image.height} pixels are more than the limit of {MAX_PIXELS:,}')
-            image.load()
-        if content.startswith(PNG_MAGIC) and (fault := png_fault(content)):
-            raise ImageReadError(name, f'{_DAMAGED} ({fault})')
-        if content.startswith(_JPEG_MAGIC):
-            _decode_jpeg(content, name, 'CMYK' if image.mode == 'CMYK' else 'BGR')
-    except UnidentifiedImageError as error:
-        if content.startswith(_PICTURE_MAGIC):
-            raise ImageReadError(name, _DAMAGED_OR_STRANGE) from error
-        raise ImageReadError(name, f'not a picture: it is {describe_content(content[:1024])}') from error
-    except ImageReadError:
-        raise
-    except Exception as error:  # each of Pillow's decoders has its own for a damaged file
-        cut_off = any(word in str(error) for word in ('truncated', 'incomplete', 'not enough'))
-        raise ImageReadError(name, _CUT_OFF if cut_off else f'{_DAMAGED} ({error})') from error
-    try:
-        return ImageOps.exif_transpose(image)
-    except _EXIF_ERRORS:
-        return image  # as in ``_tags``
-
-
-def pillow_to_bgr(image: Image.Image, name: str = 'picture in memory') -> np.ndarray:
-    """Convert any Pillow mode to (H, W, 3) uint8 BGR, by the rules of ``read_image``; the picture is not turned.
-
-    Raises:
-        ImageReadError: calling the picture ``name``, if its values have no fixed white.
-    """
-    if image.mode == 'F':
-        raise ImageReadError(name, 'a floating-point picture has no fixed white: save it with 8 or 16 bits')
-    if image.mode.startswith('I'):
-        values = np.asarray(image).astype(np.int64)
-        if values.min() < 0 or values.max() > 65535:
-            raise ImageReadError(name, _TOO_DEEP)
-        grey = ((values + 128) // 257).astype(np.uint8)
-        return np.repeat(grey[..., None], 3, axis=2)
-    if image.mode == 'P' and 'transparency' in image.info:
-        image = image.convert('RGBA')
-    return np.ascontiguousarray(np.asarray(image.convert('RGB'))[..., ::-1])

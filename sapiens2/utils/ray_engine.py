@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from sapiens2.utils.parallel import QUEUED, WorkerLostError, as_done
 
 T = TypeVar('T')
 R = TypeVar('R')
 
-_QUEUED = 4
-
 
 def ray_results_of(function: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R]]:
-    """Each item with ``function`` of it, in the order in which they are done, as ``sapiens2.utils.parallel.results_of``.
+    """Each item with ``function`` of it as they are done, like ``sapiens2.utils.parallel.results_of``.
 
     Uses the cluster that ``RAY_ADDRESS`` names, or all cores of this machine.
 
     Raises:
         ImportError: if Ray is missing.
+        WorkerLostError: if a process is killed, and again in each of Ray's own tries.
     """
     try:
         import ray
@@ -28,18 +28,18 @@ def ray_results_of(function: Callable[[T], R], items: Iterable[T]) -> Iterator[t
         ray.init(log_to_driver=False)
     shared = ray.put(function)
     call = ray.remote(num_cpus=1)(_call)
-    most = int(ray.cluster_resources().get('CPU', 1)) * _QUEUED
     waiting: dict[ray.ObjectRef, T] = {}
-    items = iter(items)
+
+    def result(reference: ray.ObjectRef) -> Any:
+        try:
+            return ray.get(reference)
+        except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError) as error:
+            raise WorkerLostError([waiting[reference]]) from error
+
     try:
-        while True:
-            for item in itertools.islice(items, most - len(waiting)):
-                waiting[call.remote(shared, item)] = item
-            if not waiting:
-                return
-            done, _ = ray.wait(list(waiting), num_returns=1)
-            for reference in done:
-                yield waiting.pop(reference), ray.get(reference)
+        yield from as_done(items, waiting, int(ray.cluster_resources().get('CPU', 1)) * QUEUED,
+                           lambda item: call.remote(shared, item),
+                           lambda references: ray.wait(references, num_returns=1)[0], result)
     finally:
         for reference in waiting:
             ray.cancel(reference)

@@ -1,4 +1,4 @@
-"""The five tasks. Nothing heavy is imported here, so that the help of the command comes at once."""
+"""The five tasks, and the splits of their data. Nothing heavy is imported here, so that the help of the command comes at once."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sapiens2.utils.suggest import unknown_name
 HEAD_OF_TASK = {'pose': 'PoseHeatmapHead', 'seg': 'SegHead', 'normal': 'NormalHead', 'pointmap': 'PointmapHead',
                 'albedo': 'AlbedoHead'}
 TASKS = tuple(HEAD_OF_TASK)
+SPLITS = ('train', 'val', 'test')
 # What people who know the released models may ask for.
 MATTING_HINT = ('Matting has no decoder here: transformers runs its weights (facebook/sapiens2-matting-1b), and this '
                 'project loads their backbone.')

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 import numpy as np
+import torch
+from mmengine.structures import BaseDataElement
+from torch import Tensor
 
 from sapiens2.datasets.metainfo import TABLE_OF_COUNT, load_metainfo
 from sapiens2.utils.suggest import UnknownNameError, unknown_name
@@ -23,6 +26,23 @@ def channels_last(array: np.ndarray) -> np.ndarray:
     if array.ndim == 2:
         return array
     return array[0] if array.shape[0] == 1 else array.transpose(1, 2, 0)
+
+
+def drawable(fields: BaseDataElement, name: str, mask: Optional[Tensor] = None) -> np.ndarray:
+    """A field as ``draw_field`` takes it: (H, W, C) or (H, W), zero outside the mask.
+
+    There a target may hold anything, is not trained on, and would spread the colours of depth. Labels have no mask.
+
+    Args:
+        fields: of a data sample, (C, H, W) tensors.
+        name: one of ``DRAWABLE_FIELDS``.
+        mask: (1, H, W) bool; default: that of ``fields``, if it has one.
+    """
+    value = fields.get(name)
+    mask = fields.get('mask') if mask is None else mask
+    if mask is not None and name != 'sem_seg':
+        value = torch.where(mask.to(value.device) > 0, value, 0)
+    return channels_last(value.detach().cpu().numpy())
 
 
 def point_table(count: int, dataset_meta: Optional[Mapping[str, Any]] = None) -> Mapping[str, Any]:

@@ -7,13 +7,12 @@ from typing import Any, Optional
 
 import numpy as np
 import torch
-from mmengine.structures import BaseDataElement
 
 from sapiens2.datasets.metainfo import COCO17_NAMES
 from sapiens2.structures import DataSample
 from sapiens2.visualization.layout import beside
 from sapiens2.visualization.maps import outline_mask
-from sapiens2.visualization.pictures import DRAWABLE_FIELDS, channels_last, draw_field, draw_people
+from sapiens2.visualization.pictures import DRAWABLE_FIELDS, channels_last, draw_field, draw_people, drawable
 from sapiens2.visualization.text import put_text, text_size
 
 
@@ -38,16 +37,10 @@ def draw_sample(inputs: torch.Tensor, sample: DataSample, dataset_meta: Mapping[
             continue
         # The depth of a point map is its third channel, so one picture of it is enough.
         names = [name for name in DRAWABLE_FIELDS if name in fields and not (name == 'depth' and 'pointmap' in fields)]
-        pictures += [draw_field(name, image, _shown(fields, name), True, dataset_meta) for name in names]
+        pictures += [draw_field(name, image, drawable(fields, name), True, dataset_meta) for name in names]
         if 'mask' in fields:
             pictures.append(outline_mask(image, channels_last(fields.mask.numpy())))
     return beside(pictures, gap=max(2, picture.shape[1] // 50))
-
-
-def _shown(fields: BaseDataElement, name: str) -> np.ndarray:
-    """A field, zero outside the mask: that is not trained on, and would spread the colours of depth."""
-    value = fields.get(name)
-    return channels_last((value if name == 'sem_seg' else value * fields.get('mask', 1)).numpy())
 
 
 def _draw_points(

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from tiny_data import write_data
 
-from sapiens2.cli import data
+from sapiens2.apis.data_check import run
+from sapiens2.cli.data_report import CheckReport
 from sapiens2.cli.main import main
-from sapiens2.datasets.checks import run
+from sapiens2.datasets.errors import Fault, Kind
 from sapiens2.utils.image_io import read_image, write_image
 
 CONFIGS = Path(__file__).parents[2] / 'configs'
@@ -26,8 +27,7 @@ def browse(*arguments: object) -> int:
 
 
 def config(task: str) -> Path:
-    path, = (CONFIGS / task).glob('sapiens2-tiny_*.py')
-    return path
+    return CONFIGS / task / f'sapiens2-tiny_{task}_{"coco_wholebody" if task == "pose" else "folder"}-256x192.py'
 
 
 @pytest.mark.parametrize('task', ['pose', 'seg', 'normal', 'pointmap', 'albedo'])
@@ -173,6 +173,12 @@ def test_browse_names_what_it_cannot_draw(tmp_path: Path, capsys: pytest.Capture
     assert 'not drawn' in capsys.readouterr().err and (tmp_path / 'out/page_001.jpg').exists()
 
 
-def test_splits_are_those_of_the_sources() -> None:
-    from sapiens2.datasets.checks.sources import SPLITS
-    assert data._SPLITS == SPLITS
+def test_a_fault_that_is_met_again_counts_once(capsys: pytest.CaptureFixture[str]) -> None:
+    report = CheckReport(max_shown=5, strict=False, keep=True)
+    for fault in (Fault(Kind.SIZE, 'a', 'x'), Fault(Kind.SIZE, 'b', 'x'), Fault(Kind.SIZE, 'a', 'x'),
+                  Fault(Kind.SHAPE, 'a', 'x'), Fault(Kind.NO_IMAGE, 'c', 'x')):
+        report.add(fault)
+    assert list(report.follow(range(3), 3)) == [0, 1, 2] and report.errors == 3
+    report.print_summary(workers=1, total=3)
+    said = capsys.readouterr().out
+    assert '3 errors, 1 warnings' in said and 'reading' not in said  # no bar where lines cannot be taken back

@@ -210,6 +210,10 @@ def test_samples_do_not_share_what_transforms_change(tmp_path: Path, serialize: 
     ({'keypoints': 5}, 'annotation 7: keypoints must be a list'),
     ({'area': 'large'}, 'annotation 7: area must be a number'),
     ({'area': float('nan')}, 'annotation 7: area must be a number'),
+    ({'area': True}, 'annotation 7: area must be a number, this is True'),
+    ({'keypoints': ['2'] * 51}, 'annotation 7: keypoints must hold numbers only'),
+    ({'keypoints': [True] * 51}, 'annotation 7: keypoints must hold numbers only'),
+    ({'bbox': ['5', '10', '40', '60']}, 'annotation 7: bbox .* is no list of four numbers'),
     ({'image_id': [1]}, 'annotation 7: image_id must be a number or text'),
 ])
 def test_fields_of_the_wrong_kind_are_named(tmp_path: Path, changes: dict, message: str) -> None:
@@ -223,6 +227,7 @@ def test_fields_of_the_wrong_kind_are_named(tmp_path: Path, changes: dict, messa
     ({'images': [{'id': 1, 'file_name': None, 'width': 3, 'height': 3}]}, 'image 1: file_name must be a text'),
     ({'images': [{'id': 1, 'file_name': 'a', 'width': 3, 'height': 'x'}]}, 'image 1: height must be a number'),
     ({'images': [{'id': [1]}]}, 'an image: id must be a number or text'),
+    ({'images': [{'id': 1, 'file_name': 'a', 'width': True, 'height': 3}]}, 'image 1: width must be a number'),
     ({'categories': ['person']}, 'categories 0 must be an object'),
 ])
 def test_parts_of_the_wrong_kind_are_named(tmp_path: Path, changes: dict, message: str) -> None:

@@ -103,6 +103,8 @@ def test_map_by_names_background_and_empty_pictures(tmp_path: Path) -> None:
     (dict(segmentation=[[1, 2, 3, 4, 5, 6, 7]]), 'polygon of 7 numbers'),
     (dict(segmentation=[1, 2, 3, 4, 5, 6]), 'polygon of 1 numbers'),
     (dict(segmentation=[[1, 2, 'x', 4, 5, 6]]), 'no list of numbers'),
+    (dict(segmentation=[['1', '2', '3', '4', '5', '6']]), 'no list of numbers'),
+    (dict(segmentation=dict(size=[H, W], counts=['600'])), 'counts'),
     (dict(segmentation=[[1, 2, float('nan'), 4, 5, 6]]), r'corner at \[nan, 4.0\]'),
     (dict(segmentation=[[1, 2, 1e9, 4, 5, 6]]), 'far outside the picture of 30 x 20'),
     (dict(segmentation=dict(size=[W, H], counts=[600])), r'size \(H, W\) \[30, 20\], the picture has \[20, 30\]'),

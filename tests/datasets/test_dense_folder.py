@@ -12,7 +12,8 @@ import torch
 from PIL import Image
 
 from sapiens2.datasets import DataError, DenseFolderDataset
-from sapiens2.datasets.field_files import read_depth
+from sapiens2.datasets.errors import Fault, Kind
+from sapiens2.datasets.field_files import read_depth, read_mask
 from sapiens2.registry import DATASETS
 from sapiens2.utils.image_io import ImageReadError, write_image
 
@@ -264,6 +265,38 @@ def test_masks(root: Path) -> None:
     save(root / 'bools/a.npy', np.eye(HEIGHT, WIDTH) > 0)
     save(root / 'bools/sub/b.c.npy', np.eye(HEIGHT, WIDTH) > 0)
     assert np.array_equal(build(root, steps, prefix=dict(mask='bools'))[0]['mask'], np.eye(HEIGHT, WIDTH))
+
+
+@pytest.mark.parametrize('dtype', [np.uint8, np.int16, np.int32, np.int64, np.uint64, np.float32])
+def test_masks_as_arrays_of_any_type(dtype: type, tmp_path: Path) -> None:
+    inside = np.eye(4, 5)
+    for full in (1, 255):
+        if (dtype, full) != (np.float32, 255):  # floats are shares, of which more than half count
+            np.save(tmp_path / 'mask.npy', (inside * full).astype(dtype))
+            assert np.array_equal(read_mask(str(tmp_path / 'mask.npy')), inside)
+    if dtype is not np.float32:
+        np.save(tmp_path / 'mask.npy', np.array([[0, 1, 127, 128, 255]], dtype))
+        assert read_mask(str(tmp_path / 'mask.npy')).tolist() == [[0, 0, 0, 1, 1]]
+    for wide in (np.uint16, np.int32):
+        np.save(tmp_path / 'mask.npy', np.array([[0, 255, 32767, 32768, 65535]], wide))
+        assert read_mask(str(tmp_path / 'mask.npy')).tolist() == [[0, 0, 0, 1, 1]]
+
+
+def test_an_image_that_is_listed_twice_is_a_warning(root: Path) -> None:
+    (root / 'split.txt').write_text('a.JPG\nsub/b.c.JPG\na\n')
+    faults: list[Fault] = []
+    dataset = build(root, prefix=dict(sem_seg='labels'), ann_file='split.txt', lazy_init=True)
+    dataset.report = faults.append
+    assert len(dataset.load_data_list()) == 3
+    fault, = faults
+    assert fault.kind is Kind.SAME_FILE and fault.warning and 'split.txt: names a twice' in str(fault)
+
+
+def test_no_sample_is_a_fault_of_its_own_kind(root: Path) -> None:
+    (root / 'split.txt').write_text('\n')
+    with pytest.raises(DataError, match='split.txt: DenseFolderDataset finds no sample') as caught:
+        build(root, prefix={}, ann_file='split.txt')
+    assert caught.value.fault.kind is Kind.EMPTY
 
 
 def test_empty_folders_and_lists_that_are_no_text_are_data_errors(root: Path, tmp_path: Path) -> None:

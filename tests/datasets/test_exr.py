@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from sapiens2.datasets import DataError
+from sapiens2.datasets.errors import Kind
 from sapiens2.datasets.exr import read_exr
 from sapiens2.datasets.field_files import read_albedo, read_depth, read_normal
 
@@ -86,8 +87,9 @@ def test_faults_name_the_file(tmp_path: Path) -> None:
     content = Path(path).read_bytes()
     for size in (0, 10, len(content) // 2, len(content) - 5):
         Path(path).write_bytes(content[:size])
-        with pytest.raises(DataError, match='a.exr: (missing, cut off|damaged)'):
+        with pytest.raises(DataError, match='a.exr: (missing, cut off|damaged)') as caught:
             read_exr(path, 3)
+        assert caught.value.fault.kind is Kind.UNREADABLE and caught.value.fault.place == path
     with pytest.raises(DataError, match='nowhere.exr: missing'):
         read_exr(str(tmp_path / 'nowhere.exr'), 3)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import cv2
@@ -11,7 +12,6 @@ import pytest
 
 from sapiens2.datasets import DataError
 from sapiens2.datasets.transforms.lazy import LazyResults
-from sapiens2.datasets.transforms.resize import resize_all
 from sapiens2.datasets.transforms.view import View
 from sapiens2.registry import TRANSFORMS
 
@@ -64,11 +64,20 @@ def test_two_rotations_fill_the_corners_twice(sampled: list[str]) -> None:
     assert results['img'].shape == (64, 48, 3) and sampled.count('img') == 2
 
 
+def joined(results: Any, more: Any) -> np.ndarray:
+    results |= more
+    return results['sem_seg']
+
+
 @pytest.mark.parametrize('look', [
     lambda results: results['sem_seg'], lambda results: results.get('sem_seg'),
     lambda results: dict(results)['sem_seg'], lambda results: {**results}['sem_seg'],
     lambda results: dict(results.items())['sem_seg'], lambda results: copy.deepcopy(results)['sem_seg'],
-    lambda results: results.pop('sem_seg')])
+    lambda results: results.pop('sem_seg'), lambda results: results.copy()['sem_seg'],
+    lambda results: copy.copy(results)['sem_seg'], lambda results: results.setdefault('sem_seg'),
+    lambda results: (results | {'flip': True})['sem_seg'], lambda results: ({'flip': True} | results)['sem_seg'],
+    lambda results: (LazyResults(flip=True) | results)['sem_seg'], lambda results: joined({'flip': True}, results),
+    lambda results: joined(LazyResults(flip=True), results), lambda results: joined(results, {'flip': True})])
 def test_however_a_raster_is_read_it_is_in_its_place(look: Any) -> None:
     before = sample()
     swapped = np.array([*range(5), 14, *range(6, 14), 5, *range(15, 256)], np.uint8)
@@ -85,6 +94,9 @@ def test_a_raster_that_is_replaced_does_not_move_again() -> None:
     results = run(sample(), FLIP)
     results.update(img=painted)
     assert results['img'] is painted
+    results = run(sample(), FLIP)
+    results |= {'img': painted}
+    assert results['img'] is painted and (run(sample(), FLIP) | {'img': painted})['img'] is painted
 
 
 def test_what_is_given_is_not_changed() -> None:
@@ -107,7 +119,8 @@ def test_one_resize_is_that_of_opencv() -> None:
     for size, flag in (((40, 30), cv2.INTER_AREA), ((200, 100), cv2.INTER_CUBIC), ((200, 30), cv2.INTER_CUBIC)):
         results = run({'img': image}, dict(type='Resize', size=size))
         np.testing.assert_array_equal(results['img'], cv2.resize(image, size[::-1], interpolation=flag))
-    results = resize_all({'img': image}, (50, 40), cv2.INTER_LINEAR)
+    results = LazyResults.of({'img': image})
+    results.look(results.view.resized((50, 40), cv2.INTER_LINEAR))
     np.testing.assert_array_equal(results['img'], cv2.resize(image, (40, 50), interpolation=cv2.INTER_LINEAR))
 
 
@@ -192,6 +205,7 @@ def test_wrong_fields_are_named(change: dict, message: str) -> None:
     (dict(type='PackInputs'), 'img', 'start the pipeline with LoadImage'),
     (dict(type='RandomCrop', size=(8, 8), cat_max_ratio=0.75), 'sem_seg', 'name the folder of sem_seg in data_prefix'),
     (dict(type='GetBBoxCenterScale'), 'bboxes', 'CocoPoseDataset'),
+    (dict(type='LoadFields'), 'ori_shape', 'put LoadImage before it'),
     (dict(type='RandomHalfBody'), 'bbox_center', 'put GetBBoxCenterScale before it'),
     (dict(type='RandomBBoxTransform'), 'bbox_center', 'put GetBBoxCenterScale before it'),
     (dict(type='TopdownAffine', input_size=(48, 64)), 'bbox_center', 'put GetBBoxCenterScale before it'),
@@ -202,3 +216,24 @@ def test_missing_fields_are_named(step: dict, lacks: str, remedy: str) -> None:
     results = {name: value for name, value in sample().items() if name not in (lacks, 'sem_seg')}
     with pytest.raises(DataError, match=f'a.jpg: {step["type"]} needs {lacks}.*{remedy}'):
         run(results, step)
+
+
+def test_loading_steps_say_what_they_need() -> None:
+    with pytest.raises(DataError, match='LoadImage needs img_path.*use a data set'):
+        run({}, dict(type='LoadImage'))
+    picture = {'img': sample()['img']}
+    with pytest.raises(DataError, match='picture in memory: LoadFields needs field_paths.*such as DenseFolderDataset'):
+        run(picture, dict(type='LoadImage'), dict(type='LoadFields'))
+    with pytest.raises(DataError, match='picture in memory: LoadFields needs label_table'):
+        run({**picture, 'field_paths': {'sem_seg': 'a.png'}}, dict(type='LoadImage'), dict(type='LoadFields'))
+    with pytest.raises(DataError, match=r'picture in memory: the annotation says height, width \(95, 80\)'):
+        run({**picture, 'height': 95, 'width': 80}, dict(type='LoadImage'))
+
+
+def test_pictures_in_memory_may_have_fields_in_files(tmp_path: Path) -> None:
+    np.save(tmp_path / 'depth.npy', np.ones((95, 80), np.float32))
+    results = {'img': sample()['img'], 'field_paths': {'depth': str(tmp_path / 'depth.npy')}}
+    with pytest.raises(DataError, match=r'depth.npy: depth has height, width \(95, 80\), picture in memory has'):
+        run(dict(results), dict(type='LoadImage'), dict(type='LoadFields'))
+    np.save(tmp_path / 'depth.npy', np.full((96, 80), 2, np.float32))
+    assert run(dict(results), dict(type='LoadImage'), dict(type='LoadFields'))['mask'].all()

@@ -105,6 +105,17 @@ class TestLoRA:
             one, two = whole.get(key, {}), resumed.get(key, {})
             assert one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one), key
 
+    @pytest.mark.parametrize('hooks', [[], [dict(type='EMAHook')]])
+    def test_a_checkpoint_adds_each_adapter_in_once(self, data: str, base: Path, tmp_path: Path, hooks: list[dict],
+                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+        runner, _ = train(make_cfg(data, tmp_path / 'run', fine_tuning=LORA, load_from=str(base), custom_hooks=hooks))
+        added: list[str] = []
+        layer_type = type(runner.bare_model.backbone.blocks[0].attn.wq)
+        delta = layer_type.get_delta_weight
+        monkeypatch.setattr(layer_type, 'get_delta_weight', lambda *args: added.append(args[1]) or delta(*args))
+        runner.save_checkpoint(runner.work_dir, 'again.pth')
+        assert len(added) == 4 * 6
+
     def test_resume_needs_the_weights_below(self, data: str, base: Path, tmp_path: Path) -> None:
         train(make_cfg(data, tmp_path / 'run', fine_tuning=LORA, load_from=str(base)))
         resumed = dict(fine_tuning=LORA, resume=True, load_from=str(tmp_path / 'run' / 'iter_2.pth'))

@@ -80,6 +80,15 @@ def test_loss_that_is_not_finite_names_the_samples(toy_cfg: ConfigMaker) -> None
         train(toy_cfg(train_dataloader__dataset__bad=7))
 
 
+def test_losses_are_added_up_once_a_batch(toy_cfg: ConfigMaker) -> None:
+    runner = Sapiens2Runner.from_cfg(toy_cfg(optim_wrapper__accumulative_counts=2))
+    parsed: list[Any] = []
+    parse = runner.bare_model.parse_losses
+    runner.bare_model.parse_losses = lambda losses: parsed.append(losses) or parse(losses)
+    runner.train()
+    assert len(parsed) == 6 * 2
+
+
 @pytest.mark.parametrize('clip', [dict(max_norm=1.0), None])
 def test_gradient_that_is_not_finite_names_the_samples_of_the_update(toy_cfg: ConfigMaker, clip: Any) -> None:
     runner = Sapiens2Runner.from_cfg(toy_cfg(optim_wrapper__clip_grad=clip, optim_wrapper__accumulative_counts=2))

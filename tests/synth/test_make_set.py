@@ -23,7 +23,7 @@ OPTIONS = SetOptions(seed=3, size=(96, 72), val_every=3)
 
 def hashes(root):
     return {path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(root.rglob('*')) if path.is_file() and path.name != 'samples.jsonl'}
+            for path in sorted(root.rglob('*')) if path.is_file() and path.name not in ('samples.jsonl', '.lock')}
 
 
 @pytest.fixture(scope='module')

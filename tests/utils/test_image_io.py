@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sapiens2.utils import image_io
+from sapiens2.utils import image_errors, image_io
 from sapiens2.utils.image_integrity import png_fault
 from sapiens2.utils.image_io import ImageReadError, read_image, read_labels, read_raster, write_image
 
@@ -284,7 +284,7 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize('kind', ['JPEG', 'PNG', 'BMP'])
 def test_pixel_limit(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    monkeypatch.setattr(image_io, 'MAX_PIXELS', 100)
+    monkeypatch.setattr(image_errors, 'MAX_PIXELS', 100)
     with pytest.raises(ImageReadError, match='limit of 100'):
         read_image(encoded(Image.new('RGB', (20, 20)), kind))
 
@@ -391,7 +391,7 @@ def test_an_unreadable_exif_block_is_passed_over(kind: str, mode: str) -> None:
     ('JPEG', 'RGB'), ('JPEG', 'CMYK'), ('PNG', 'RGBA'), ('PNG', 'P'), ('TIFF', 'RGB'), ('TIFF', 'LAB'), ('TIFF', 'F'),
     ('GIF', 'P'), ('WEBP', 'RGB'), ('BMP', 'RGB'), ('JPEG2000', 'RGB')])
 def test_damage_anywhere_is_read_or_refused(kind: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(image_io, 'MAX_PIXELS', 100_000)  # damaged sizes take time otherwise
+    monkeypatch.setattr(image_errors, 'MAX_PIXELS', 100_000)  # damaged sizes take time otherwise
     picture = Image.fromarray(quadrants(12, 16))
     content = encoded(picture if mode == 'RGB' else picture.convert('L').convert('F') if mode == 'F' else
                       picture.convert(mode), kind)

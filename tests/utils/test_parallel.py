@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 
 import pytest
 
-from sapiens2.utils.parallel import results_of
+from sapiens2.utils.parallel import WorkerLostError, results_of
 
 
 def square(number: int) -> tuple[int, int]:
@@ -16,6 +17,12 @@ def square(number: int) -> tuple[int, int]:
 
 def refuse(number: int) -> int:
     raise ValueError(f'no {number}')
+
+
+def killed_by_7(number: int) -> int:
+    if number == 7:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
 
 
 @pytest.mark.parametrize('workers', [1, 2])
@@ -40,3 +47,11 @@ def test_items_are_taken_as_they_are_needed(workers):
 def test_an_error_reaches_the_caller(workers):
     with pytest.raises(ValueError, match='no 5'):
         list(results_of(refuse, [5], workers))
+
+
+def test_killed_worker_is_named_with_what_it_worked_on():
+    done = []
+    with pytest.raises(WorkerLostError, match=r'worked on (7 or \d+|\d+ or 7)\. .*lack of memory: use fewer workers'):
+        for number, _ in results_of(killed_by_7, range(100), workers=2):
+            done.append(number)
+    assert 7 not in done

@@ -152,7 +152,12 @@ class Converter(ABC):
 
 def held_out(group: str, share: float) -> bool:
     """Whether all samples of ``group`` are for validation: ``share`` of the groups, the same on every machine."""
-    return int.from_bytes(hashlib.sha256(group.encode()).digest()[:8], 'big') < share * 2**64
+    return number_of(group) < share * 2**64
+
+
+def number_of(text: str) -> int:
+    """A number from 0 to 2**64 that ``text`` gives by chance, the same on every machine."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], 'big')
 
 
 def splits_of(converter: type[Converter], name: str) -> Sequence[str]:

@@ -10,10 +10,11 @@ import cv2
 import numpy as np
 
 from sapiens2.datasets.converters.base import Converter, Item, held_out
-from sapiens2.datasets.converters.render import Camera, Surface, View, load_trimesh
+from sapiens2.datasets.converters.render import Camera, Surface, View, load_packages
 from sapiens2.datasets.converters.sources import files_by_stem
 from sapiens2.datasets.errors import DataError
 from sapiens2.datasets.field_files import read_mask
+from sapiens2.datasets.numpy_files import open_numpy
 from sapiens2.utils.image_io import ImageReadError, read_image
 
 _CAMERAS = 'cameras/rgb_cameras.npz'
@@ -53,7 +54,7 @@ class Hi4d(Converter):
 
     def items(self, split: str) -> Iterator[Item]:
         """One item a frame of a sequence, with its photographs."""
-        load_trimesh()  # its absence is said before any work
+        load_packages()  # its absence is said before any work
         sequences = sorted(path.parents[1] for path in self.source.glob(f'**/pair*/*/{_CAMERAS}'))
         if not sequences:
             raise DataError(f'{self.source}: no pairXX/actionXX/{_CAMERAS} in it')
@@ -115,11 +116,8 @@ class Hi4d(Converter):
 
 def _read_cameras(path: Path) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Camera -> K (3, 3), extrinsics (3, 4), distortion (5,)."""
-    try:
-        with np.load(path) as stored:
-            values = dict(stored)
-    except Exception as error:  # NumPy, zipfile and zlib each have their own for a damaged file
-        raise DataError(f'{path}: cannot be read as a NumPy file: {error}') from error
+    with open_numpy(str(path)) as stored:
+        values = dict(stored)
     key = next((name for name in _INTRINSICS if name in values), _INTRINSICS[0])
     count = len(values.get('ids', ()))
     shapes = {'ids': (count,), key: (count, 3, 3), 'extrinsics': (count, 3, 4), 'dist_coeffs': (count, 5)}
@@ -136,12 +134,9 @@ def _load(sequence: Path, frame: str) -> Surface:
     vertices, faces, count = [], [], 0
     for folder in sorted(sequence.glob('seg/instance/*')):
         path = folder / f'mesh-f{int(frame):05d}.npz'
-        try:
-            with np.load(path) as mesh:
-                vertices.append(mesh['vertices'].astype(float))
-                faces.append(mesh['faces'].astype(int) + count)
-        except Exception as error:  # NumPy, zipfile and zlib each have their own for a damaged file
-            raise DataError(f'{path}: cannot be read as a mesh (vertices, faces): {error}') from error
+        with open_numpy(str(path)) as mesh:
+            vertices.append(mesh['vertices'].astype(float))
+            faces.append(mesh['faces'].astype(int) + count)
         count += len(vertices[-1])
     if not vertices:
         raise DataError(f'{sequence}/seg/instance: is missing; unpack the instance meshes there')

@@ -1,4 +1,4 @@
-"""Cast rays from a camera on a mesh: depth, normals, colours of a texture, with trimesh and Embree (an optional extra).
+"""Cast rays from a camera on a mesh: depth, normals, colours of a texture, with Embree (an optional extra).
 
 Pixel centres stand at integers. Camera frame: metres, x right, y down, z forward.
 """
@@ -76,13 +76,13 @@ class Surface:
 
     def __init__(self, vertices: np.ndarray, faces: np.ndarray, uv: Optional[np.ndarray] = None,
                  texture: Optional[np.ndarray] = None) -> None:
-        trimesh, caster = load_trimesh()
+        _, caster = load_packages()
         if not len(faces):
             raise DataError('the mesh has no triangles')
         self.vertices, self.faces = np.asarray(vertices, np.float64), np.asarray(faces)
         self.uv, self.texture = uv, texture
         self.normals = _smooth_normals(self.vertices, self.faces)
-        self._caster = caster(trimesh.Trimesh(self.vertices, self.faces, process=False))
+        self._caster = caster([self], [np.zeros(len(self.faces), bool)])  # no lenses
 
     def view(self, camera: Camera, offset: tuple[float, float] = (0, 0)) -> View:
         """What ``camera`` sees ``offset`` (x, y) pixels from the centres of its pixels."""
@@ -94,20 +94,13 @@ class Surface:
         """The fields of a ``View`` for some rows."""
         origin = -camera.rotation.T @ camera.translation
         directions = camera.rays(rows, offset) @ camera.rotation
-        found = self._caster.intersects_first(np.broadcast_to(origin, directions.shape), directions)
-        hit = np.flatnonzero(found >= 0)
-        corners = self.vertices[self.faces[found[hit]]]
-        edges = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
-        across = np.cross(*edges)
-        facing = np.einsum('nc,nc->n', across, directions[hit])
-        # Rays have z = 1 in the camera frame, so the distance along them is the depth.
-        depth = np.einsum('nc,nc->n', corners[:, 0] - origin, across) / facing
-        inside = origin + depth[:, None] * directions[hit] - corners[:, 0]
-        area = np.einsum('nc,nc->n', across, across)
-        second = np.einsum('nc,nc->n', np.cross(inside, edges[1]), across) / area
-        third = np.einsum('nc,nc->n', np.cross(edges[0], inside), across) / area
-        weights = np.stack([1 - second - third, second, third], axis=1)
-        normal = np.einsum('nk,nkc->nc', weights, self.normals[self.faces[found[hit]]])
+        found, _ = self._caster.first(np.broadcast_to(origin, directions.shape), directions)
+        hit = np.flatnonzero(found.face >= 0)
+        corners = self.faces[found.face[hit]]
+        weights = np.stack([1 - found.u - found.v, found.u, found.v], axis=1)[hit]
+        normal = np.einsum('nk,nkc->nc', weights, self.normals[corners])
+        first, second, third = self.vertices[corners].transpose(1, 0, 2)
+        facing = np.einsum('nc,nc->n', np.cross(second - first, third - first), directions[hit])
         normal *= np.where(facing > 0, -1, 1)[:, None]  # the inside of an open scan
         normal = normal @ camera.rotation.T
         normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
@@ -117,8 +110,9 @@ class Surface:
             whole[hit] = values
             return whole.reshape(len(rows), -1, *values.shape[1:])
 
-        found = found.reshape(len(rows), -1)
-        return found >= 0, raster(depth), raster(normal), found, raster(weights)
+        faces = found.face.reshape(len(rows), -1)
+        # Rays have z = 1 in the camera frame, so the distance along them, in their own lengths, is the depth.
+        return faces >= 0, raster(found.distance[hit]), raster(normal), faces, raster(weights)
 
     def colours(self, camera: Camera) -> tuple[np.ndarray, np.ndarray]:
         """Colour of the texture, (H, W, 3) float32 BGR in [0, 255], and the covered share of each pixel, (H, W).
@@ -142,19 +136,20 @@ class Surface:
         return np.where(view.mask[..., None], colour, 0).astype(np.float32)
 
 
-def load_trimesh() -> tuple[Any, Any]:
-    """The package trimesh, and its caster that uses Embree.
+def load_packages() -> tuple[Any, Any]:
+    """The package trimesh, which reads meshes, and the class that casts rays, which needs embreex.
 
     Raises:
         DataError: if one is not installed.
     """
     try:
         import trimesh
-        from trimesh.ray.ray_pyembree import RayMeshIntersector
+
+        from sapiens2.synth.render.rays import Caster
     except ImportError as error:
         raise DataError(f'rendering meshes needs the packages trimesh and embreex ({error}): pip install '
                         '"sapiens2[render]"') from error
-    return trimesh, RayMeshIntersector
+    return trimesh, Caster
 
 
 def _smooth_normals(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:

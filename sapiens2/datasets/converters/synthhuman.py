@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -48,7 +49,7 @@ class SynthHuman(Converter):
                              for name in files if name.startswith('rgb_') and name.endswith('.png'))
         if not photographs:
             raise DataError(f'{self.source}: no rgb_0000000.png and so on in it or in a folder below')
-        signs = _signs(photographs)
+        signs = _signs(tuple(photographs))
         for path in photographs:
             number = path.stem.removeprefix('rgb_')
             if held_out(number, self.options['val_share']) == (split == 'val'):
@@ -121,7 +122,8 @@ def _agreement(normal: np.ndarray, depth: np.ndarray, intrinsics: np.ndarray, ma
     return (normal[smooth] * surface[smooth] / length[smooth][:, None]).mean(axis=0)
 
 
-def _signs(photographs: list[Path]) -> np.ndarray:
+@lru_cache(maxsize=1)  # the splits of one folder ask in turn
+def _signs(photographs: tuple[Path, ...]) -> np.ndarray:
     """(3,) +1 or -1: what x, y and z of the stored normals are multiplied with to be those of our camera frame.
 
     Raises:

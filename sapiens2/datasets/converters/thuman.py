@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sapiens2.datasets.converters.base import Converter, Item, held_out
-from sapiens2.datasets.converters.render import Camera, Surface, load_trimesh
+from sapiens2.datasets.converters.base import Converter, Item, held_out, number_of
+from sapiens2.datasets.converters.render import Camera, Surface, load_packages
 from sapiens2.datasets.converters.sources import require
 from sapiens2.datasets.errors import DataError
 from sapiens2.utils.image_io import read_image
@@ -40,7 +39,7 @@ class Thuman(Converter):
 
     def items(self, split: str) -> Iterator[Item]:
         """One item a scan: ``0000/0000.obj``."""
-        load_trimesh()  # its absence is said before any work
+        load_packages()  # its absence is said before any work
         scans = _scans(self.source)
         if not scans:
             raise DataError(f'{self.source}: no scan in it; folders such as 0000/0000.obj are expected')
@@ -105,7 +104,7 @@ def _load(scan: Path, height: float) -> Surface:
     texture = next((path for path in map(scan.parent.joinpath, _TEXTURES) if path.is_file()), None)
     if texture is None:
         require(scan.parent / _TEXTURES[0], f'the texture of {scan}')
-    trimesh, _ = load_trimesh()
+    trimesh, _ = load_packages()
     try:
         mesh = trimesh.load_mesh(str(scan), process=False, skip_materials=True)
         vertices, uv = np.asarray(mesh.vertices), mesh.visual.uv
@@ -122,6 +121,6 @@ def _load(scan: Path, height: float) -> Surface:
 
 def _lamp(name: str) -> np.ndarray:
     """Direction in which light travels, camera frame: from above and behind the camera, chosen by ``name``."""
-    rng = np.random.default_rng(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], 'big'))
+    rng = np.random.default_rng(number_of(name))
     direction = np.array([rng.uniform(-0.8, 0.8), rng.uniform(0.1, 0.8), 1.0])
     return direction / np.linalg.norm(direction)

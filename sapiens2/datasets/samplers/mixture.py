@@ -8,8 +8,9 @@ from typing import Optional
 
 import numpy as np
 
-# Draws in whose midst the order is random. At the end of each block every data set has had its share to within a draw or
-# two. Any 1000 draws in a row are 62 whole blocks and parts of two, so none is off by more than 1 %.
+# Draws that are shared out, and shuffled, together. When a block is over, every data set has had its share of all draws
+# so far to within one or two. Any 1000 draws in a row are 61 or 62 whole blocks and parts of two, so that no share is
+# off by more than 1 %.
 BLOCK = 16
 
 

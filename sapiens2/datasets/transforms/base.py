@@ -12,9 +12,12 @@ from sapiens2.datasets.transforms.fields import FIELDS, Results, raster_fault
 from sapiens2.datasets.transforms.lazy import stored
 
 _LOAD_FIELDS = 'put LoadFields before it, and name the folder of {name} in data_prefix of the data set'
+_IN_DATA_SET = 'use a data set of sapiens2.datasets'
 _LOAD_KEYPOINTS = 'use a data set with key points, such as CocoPoseDataset'
 _REMEDIES = {
-    'img': 'start the pipeline with LoadImage',
+    'img': 'start the pipeline with LoadImage', 'ori_shape': 'put LoadImage before it',
+    'img_path': _IN_DATA_SET, 'label_table': _IN_DATA_SET,
+    'field_paths': 'use a data set with ground truth for each pixel, such as DenseFolderDataset, or take this step out',
     'bboxes': 'use a data set with boxes of people, such as CocoPoseDataset',
     'bbox_center': 'put GetBBoxCenterScale before it', 'bbox_scale': 'put GetBBoxCenterScale before it',
     'keypoints': _LOAD_KEYPOINTS, 'keypoints_visible': _LOAD_KEYPOINTS,
@@ -43,7 +46,11 @@ class Step(BaseTransform):
 
     def check(self, results: Results) -> None:
         """Look at the fields of ``needs``."""
-        for name in self.needs:
+        self.require(results, *self.needs)
+
+    def require(self, results: Results, *names: str) -> None:
+        """Look at the fields ``names``."""
+        for name in names:
             if name not in results:
                 remedy = _REMEDIES.get(name, _LOAD_FIELDS.format(name=name))
                 raise self.fault(results, Kind.MISSING_FIELD, name, f'needs {name}, which this sample does not have',

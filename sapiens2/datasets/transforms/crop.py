@@ -12,15 +12,6 @@ from sapiens2.datasets.transforms.lazy import LazyResults
 from sapiens2.registry import TRANSFORMS
 
 
-def crop_all(results: Results, top: int, left: int, height: int, width: int) -> LazyResults:
-    """Cut rows from ``top`` and columns from ``left``, pixels, out of picture and fields.
-
-    Where the picture was scaled before, the cut is moved to the nearest edge of a pixel that it had before.
-    """
-    results = LazyResults.of(results)
-    return results.look(results.view.cropped(top, left, height, width))
-
-
 def _random_place(shape: tuple[int, int], height: int, width: int) -> tuple[int, int, int, int]:
     """(top, left, height, width) of a window that lies inside ``shape`` (H, W)."""
     top, left = np.random.randint(shape[0] - height + 1), np.random.randint(shape[1] - width + 1)
@@ -33,17 +24,18 @@ class RandomCrop(RandomStep):
 
     Args:
         size: (H, W) of the window, pixels.
-        cat_max_ratio: largest share that one class may have of the labelled pixels in the window; of ten windows
-            the first one that keeps to it is taken, else the last. 1 does not look.
+        cat_max_ratio: largest share that one class may have of the labelled pixels in the window; the first window
+            that keeps to it is taken, else the last. 1 does not look.
+        attempts: windows that are tried.
         prob: how often.
     """
 
-    attempts = 10
-
-    def __init__(self, size: tuple[int, int], cat_max_ratio: float = 1.0, prob: float = 1.0) -> None:
+    def __init__(self, size: tuple[int, int], cat_max_ratio: float = 1.0, attempts: int = 10,
+                 prob: float = 1.0) -> None:
         super().__init__(prob)
         self.size = tuple(size)
         self.cat_max_ratio = cat_max_ratio
+        self.attempts = attempts
         self.needs = ('img', 'sem_seg') if cat_max_ratio < 1 else ('img',)
 
     def apply(self, results: Results) -> LazyResults:
@@ -58,7 +50,7 @@ class RandomCrop(RandomStep):
                 if self._is_mixed(labels, window):
                     break
                 window = _random_place(shape, height, width)
-        return crop_all(results, *window)
+        return results.look(results.view.cropped(*window))
 
     def _is_mixed(self, labels: np.ndarray, window: tuple[int, int, int, int]) -> bool:
         top, left, height, width = window
@@ -95,5 +87,5 @@ class RandomAreaCrop(RandomStep):
             aspect = np.exp(np.random.uniform(*np.log(self.aspect_range)))
             height, width = round(np.sqrt(area / aspect)), round(np.sqrt(area * aspect))
             if 0 < height <= shape[0] and 0 < width <= shape[1]:
-                return crop_all(results, *_random_place(shape, height, width))
+                return results.look(results.view.cropped(*_random_place(shape, height, width)))
         return results

@@ -85,6 +85,24 @@ class LazyResults(UserDict):
             self.settle()
         super().__setitem__(key, item)
 
+    # These three of UserDict go past the two above.
+
+    def __or__(self, other: Any) -> LazyResults:
+        self.settle()
+        return super().__or__(_settled(other))
+
+    def __ror__(self, other: Any) -> LazyResults:
+        self.settle()
+        return super().__ror__(_settled(other))
+
+    def __ior__(self, other: Any) -> LazyResults:
+        self.settle()
+        return super().__ior__(_settled(other))
+
+
+def _settled(results: Any) -> Any:
+    return results.settle() if isinstance(results, LazyResults) else results
+
 
 def stored(results: Results, name: str) -> Any:
     """Field ``name`` as it is stored, which has the type but not the place that it will have."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Optional
-
 import cv2
 import numpy as np
 
@@ -14,20 +12,9 @@ from sapiens2.datasets.transforms.view import shift_matrix
 from sapiens2.registry import TRANSFORMS
 
 
-def resize_all(results: Results, new_size: tuple[int, int], img_interpolation: Optional[int] = None) -> LazyResults:
-    """Resize picture and fields to ``new_size`` (H, W).
-
-    Args:
-        img_interpolation: OpenCV's flag for the picture; None takes area averaging where both sides shrink, and
-            cubic otherwise.
-    """
-    results = LazyResults.of(results)
-    return results.look(results.view.resized(new_size, img_interpolation))
-
-
-def pad_all(results: Results, left: int, right: int, top: int, bottom: int, img_value: float = 0.0) -> LazyResults:
+def pad_all(results: LazyResults, left: int, right: int, top: int, bottom: int, img_value: float = 0.0) -> LazyResults:
     """Put borders of so many pixels round picture (of ``img_value``) and fields (of their own values)."""
-    results = LazyResults.of(results).settle()
+    results.settle()
     for name, field in FIELDS.items():
         if name in results:
             value = img_value if name == 'img' else field.pad_value
@@ -72,9 +59,9 @@ class Resize(Step):
         results = LazyResults.of(results)
         results['padding'] = (0, 0, 0, 0)
         if not self.keep_ratio:
-            return resize_all(results, self.size)
+            return results.look(results.view.resized(self.size))
         inner = fit_size(results.view.size, self.size)
-        resize_all(results, inner, cv2.INTER_LINEAR)
+        results.look(results.view.resized(inner, cv2.INTER_LINEAR))
         free_y, free_x = self.size[0] - inner[0], self.size[1] - inner[1]
         left, top = free_x // 2, free_y // 2
         results['padding'] = (left, free_x - left, top, free_y - top)
@@ -101,7 +88,7 @@ class RandomScale(RandomStep):
         """Resize ``results``."""
         results = LazyResults.of(results)
         factor = np.random.uniform(*self.ratio_range)
-        return resize_all(results, tuple(max(1, round(side * factor)) for side in results.view.size))
+        return results.look(results.view.resized(tuple(max(1, round(side * factor)) for side in results.view.size)))
 
 
 @TRANSFORMS.register_module()
@@ -129,7 +116,7 @@ class RandomResize(RandomStep):
         bounds = (self.size[0] * factor, self.size[1] * factor)
         new_size = (fit_size(results.view.size, bounds) if self.keep_ratio
                     else tuple(max(1, round(side)) for side in bounds))
-        return resize_all(results, new_size)
+        return results.look(results.view.resized(new_size))
 
 
 @TRANSFORMS.register_module()

@@ -78,7 +78,7 @@ class RandomHalfBody(RandomStep):
 
 
 @TRANSFORMS.register_module()
-class RandomBBoxTransform(Step):
+class RandomBBoxTransform(RandomStep):
     """Shift, scale and rotate the crop by normally distributed amounts, cut at their largest.
 
     Args:
@@ -95,6 +95,7 @@ class RandomBBoxTransform(Step):
     def __init__(self, shift_factor: float = 0.16, shift_prob: float = 0.3,
                  scale_factor: tuple[float, float] = (0.5, 1.5), scale_prob: float = 1.0, rotate_factor: float = 80.0,
                  rotate_prob: float = 0.5) -> None:
+        super().__init__()
         self.shift_factor = shift_factor
         self.shift_prob = shift_prob
         self.scale_factor = tuple(scale_factor)

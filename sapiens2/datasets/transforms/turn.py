@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 
 from sapiens2.datasets.transforms.base import RandomStep
@@ -12,30 +10,11 @@ from sapiens2.datasets.transforms.lazy import LazyResults
 from sapiens2.registry import TRANSFORMS
 
 
-def flip_all(
-    results: Results, flip_pairs: Sequence[Sequence[int]] = (), flip_indices: Sequence[int] = ()) -> LazyResults:
-    """Mirror left to right: x of normals changes its sign, left and right classes and points change places.
-
-    Args:
-        flip_pairs: [left, right] labels.
-        flip_indices: where each key point stands after the mirroring.
-    """
-    labels = np.arange(256, dtype=np.uint8)
-    for left, right in flip_pairs:
-        labels[left], labels[right] = right, left
-    turn = np.diag([-1.0, 1, 1])
-    results = LazyResults.of(results)
-    results.look(results.view.mirrored(labels, turn), turn)
-    if 'keypoints' in results:
-        for name in ('keypoints', 'keypoints_visible'):
-            results[name] = np.take(results[name], flip_indices, axis=1)
-    results['flip'] = not results.get('flip', False)
-    return results
-
-
 @TRANSFORMS.register_module()
 class RandomFlip(RandomStep):
-    """Mirror left to right; what is left and right is read from the data set's metainfo.
+    """Mirror left to right: x of normals changes its sign, left and right classes and points change places.
+
+    What is left and right is read from the data set's metainfo.
 
     Args:
         prob: how often.
@@ -53,7 +32,17 @@ class RandomFlip(RandomStep):
         pairs = self.need_meta(
             results, 'flip_pairs', 'give it metainfo=dict(flip_pairs=[[left, right], ...]) of the labels that swap, '
             'empty if none has a side') if 'sem_seg' in results else ()
-        return flip_all(results, pairs, indices)
+        labels = np.arange(256, dtype=np.uint8)
+        for left, right in pairs:
+            labels[left], labels[right] = right, left
+        turn = np.diag([-1.0, 1, 1])
+        results = LazyResults.of(results)
+        results.look(results.view.mirrored(labels, turn), turn)
+        if 'keypoints' in results:
+            for name in ('keypoints', 'keypoints_visible'):
+                results[name] = np.take(results[name], indices, axis=1)
+        results['flip'] = not results.get('flip', False)
+        return results
 
 
 @TRANSFORMS.register_module()
@@ -77,18 +66,14 @@ class RandomRotate(RandomStep):
 
     def apply(self, results: Results) -> LazyResults:
         """Rotate ``results``."""
-        return rotate_all(results, np.random.uniform(-self.degree, self.degree), self.pad_values)
-
-
-def rotate_all(results: Results, degree: float, pad_values: Mapping[str, float]) -> LazyResults:
-    """Rotate clockwise on the screen about the centre; ``pad_values`` override those of the fields by name."""
-    results = LazyResults.of(results)
-    if not results.view.upright:
-        results.settle()  # its corners have been filled
-    height, width = results.view.size
-    cos, sin = np.cos(np.deg2rad(degree)), np.sin(np.deg2rad(degree))
-    turn = np.array([[cos, -sin, 0], [sin, cos, 0], [0, 0, 1]])
-    center = np.array([(width - 1) / 2, (height - 1) / 2])
-    matrix = turn.copy()
-    matrix[:2, 2] = center - turn[:2, :2] @ center
-    return results.look(results.view.rotated(matrix, turn, pad_values), turn)
+        results = LazyResults.of(results)
+        if not results.view.upright:
+            results.settle()  # its corners have been filled
+        angle = np.deg2rad(np.random.uniform(-self.degree, self.degree))  # clockwise on the screen
+        cos, sin = np.cos(angle), np.sin(angle)
+        turn = np.array([[cos, -sin, 0], [sin, cos, 0], [0, 0, 1]])
+        height, width = results.view.size
+        center = np.array([(width - 1) / 2, (height - 1) / 2])
+        matrix = turn.copy()
+        matrix[:2, 2] = center - turn[:2, :2] @ center
+        return results.look(results.view.rotated(matrix, turn, self.pad_values), turn)

@@ -11,7 +11,7 @@ from mmengine.hooks import Hook
 from mmengine.runner import Runner
 from torch import Tensor, nn
 
-from sapiens2.engine.plain import AVERAGED_WEIGHTS, TRAINING_WEIGHTS
+from sapiens2.engine.checkpoints import AVERAGED_WEIGHTS, TRAINING_WEIGHTS
 from sapiens2.registry import HOOKS
 
 
@@ -20,13 +20,14 @@ class EMAHook(Hook):
     """Validates and saves the average of the weights, while training goes on with the weights themselves.
 
     Differs from MMEngine's hook of this name: the average starts from the weights that training starts from (loaded
-    ones included, where MMEngine's starts from random ones), only trained parameters are kept twice, and the first
-    updates count more. ``state_dict`` of a checkpoint is the average, the one that validation measured, so that
-    whatever reads the checkpoint gets it; what training needs to go on lies beside it, under ``training_weights``.
+    ones included, where MMEngine's starts from random ones), only trained parameters are kept twice, and a short run is
+    not held at its start: until ``momentum`` is reached, the average is the plain mean of the start and all updates.
+    ``state_dict`` of a checkpoint is the average, the one that validation measured, so that whatever reads the
+    checkpoint gets it; what training needs to go on lies beside it, under ``training_weights``.
 
     Args:
-        momentum: share of the newest weights in the average, in (0, 1); that of update i is ``1 / i`` where this is
-            more, so that the start is forgotten in time. 2e-4 averages over about the last 5000 updates.
+        momentum: share of the newest weights in the average, in (0, 1); that of the i-th update of the run (from 1) is
+            ``1 / (i + 1)`` where this is more. 2e-4 averages over about the last 5000 updates.
 
     Raises:
         ValueError: for a momentum outside (0, 1).
@@ -58,7 +59,7 @@ class EMAHook(Hook):
     def after_train_iter(self, runner: Runner, batch_idx: int, data_batch: Optional[Mapping[str, Any]] = None,
                          outputs: Optional[Mapping[str, Tensor]] = None) -> None:
         """Take one update into the averages."""
-        weight = max(self.momentum, 1 / (batch_idx + 1))
+        weight = max(self.momentum, 1 / (batch_idx + 2))  # the start is one of the weights that are averaged
         torch._foreach_lerp_(list(self._averages.values()), [p.data for p in self._parameters.values()], weight)
 
     def before_val_epoch(self, runner: Runner) -> None:
@@ -70,15 +71,15 @@ class EMAHook(Hook):
         if self._is_swapped:
             self._swap()
 
-    def before_save_checkpoint(self, runner: Runner, checkpoint: dict[str, Any]) -> None:
-        """Put the averages into ``state_dict``, and the weights of training beside them."""
+    def weight_entries(self, runner: Runner) -> dict[str, dict[str, Tensor]]:
+        """What a checkpoint of ``Sapiens2Runner`` holds of the model: averages, and beside them what training needs."""
         with self._averages_in_place():
-            checkpoint['state_dict'] = runner.weights_for_use()
-            checkpoint[AVERAGED_WEIGHTS] = {name: parameter.detach() for name, parameter in self._parameters.items()
-                                    if name not in checkpoint['state_dict']}
-        checkpoint[TRAINING_WEIGHTS] = {
-            name: (self._averages[name] if self._is_swapped else parameter.detach())
-            for name, parameter in self._parameters.items()}
+            weights = runner.weights_for_use()
+            beside = {name: parameter.detach() for name, parameter in self._parameters.items() if name not in weights}
+        return {
+            'state_dict': weights, AVERAGED_WEIGHTS: beside,
+            TRAINING_WEIGHTS: {name: self._averages[name] if self._is_swapped else parameter.detach()
+                               for name, parameter in self._parameters.items()}}
 
     @contextmanager
     def _averages_in_place(self) -> Iterator[None]:

@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 import torch
 from mmengine.hooks import Hook
-from mmengine.model import BaseModel, is_model_wrapper
+from mmengine.model import BaseModel
 from mmengine.runner import Runner
 from torch.optim import Optimizer
 
@@ -36,8 +36,7 @@ class FiniteLossHook(Hook):
     def before_train(self, runner: Runner) -> None:
         """Watch what the model is given and what the optimizer is about to do."""
         self._runner = runner
-        model = runner.model.module if is_model_wrapper(runner.model) else runner.model
-        model.register_forward_hook(self._check_losses, with_kwargs=True)
+        runner.bare_model.register_forward_hook(self._check_losses, with_kwargs=True)
         runner.optim_wrapper.optimizer.register_step_pre_hook(self._check_gradient)
 
     def before_train_iter(self, runner: Runner, batch_idx: int, data_batch: Optional[Mapping[str, Any]] = None) -> None:
@@ -51,10 +50,12 @@ class FiniteLossHook(Hook):
         samples = kwargs.get('data_samples') or ()
         names = [sample_name(sample, index) for index, sample in enumerate(samples)]
         self._names += names
-        total, values = model.parse_losses(output)
-        if not torch.isfinite(total):
-            losses = ', '.join(f'{name} = {float(value.detach()):g}' for name, value in values.items())
-            raise NotFiniteError(f'the loss of iteration {self._runner.iter + 1} is not finite ({losses})', names)
+        losses = [value for name, item in output.items() if 'loss' in name  # as MMEngine tells them from other numbers
+                  for value in (item if isinstance(item, (list, tuple)) else [item])]
+        if not torch.cat([value.detach().flatten() for value in losses]).isfinite().all():
+            _, values = model.parse_losses(output)
+            text = ', '.join(f'{name} = {float(value.detach()):g}' for name, value in values.items())
+            raise NotFiniteError(f'the loss of iteration {self._runner.iter + 1} is not finite ({text})', names)
 
     def _check_gradient(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Called by the optimizer before an update."""

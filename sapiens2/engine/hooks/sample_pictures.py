@@ -11,11 +11,9 @@ import torch
 from mmengine.dist import master_only
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
-from mmengine.structures import BaseDataElement
 from mmengine.visualization import LocalVisBackend
-from torch import Tensor
+from torch import Tensor, nn
 
-from sapiens2.codecs import UDPHeatmap
 from sapiens2.registry import HOOKS
 from sapiens2.structures import DataSample
 from sapiens2.structures.names import sample_name
@@ -23,7 +21,7 @@ from sapiens2.utils.image_io import write_image
 from sapiens2.visualization import draw_field, draw_people
 from sapiens2.visualization.layout import contact_sheet
 from sapiens2.visualization.maps import depth_range, depth_to_bgr
-from sapiens2.visualization.pictures import DRAWABLE_FIELDS
+from sapiens2.visualization.pictures import DRAWABLE_FIELDS, drawable
 
 
 @HOOKS.register_module()
@@ -73,24 +71,22 @@ class SamplePicturesHook(Hook):
         tiles = []
         for index, (image, sample) in enumerate(zip(inputs, predicted)):
             bgr = np.ascontiguousarray(image.permute(1, 2, 0).cpu().numpy())
-            target, prediction = self._pair(bgr, sample, meta)
+            target, prediction = self._pair(model, bgr, sample, meta)
             name = Path(sample_name(sample, index)).name
             tiles += [(name, bgr), ('target', target), ('prediction', prediction)]
         return contact_sheet(tiles, columns=3, tile=self.tile, title=title)
 
-    def _pair(self, image: np.ndarray, sample: DataSample, meta: Optional[Mapping[str, Any]]) -> list[np.ndarray]:
+    def _pair(self, model: nn.Module, image: np.ndarray, sample: DataSample,
+              meta: Optional[Mapping[str, Any]]) -> list[np.ndarray]:
         """Target and prediction drawn alike."""
         if 'pred_instances' in sample:
-            targets = sample.gt_fields.heatmaps[None]
-            codec = UDPHeatmap((image.shape[1], image.shape[0]), (targets.shape[3], targets.shape[2]))
-            points, scores = codec.decode_to_image(
-                targets, *(torch.tensor([sample.get(key)]) for key in ('input_center', 'input_scale')))
+            points, scores = model.decode_head.decode(sample.gt_fields.heatmaps[None], [sample])
             found = sample.pred_instances
             people = [(points, scores), (found.keypoints, found.keypoint_scores)]
             return [draw_people(image, {'keypoints': _array(xy), 'keypoint_scores': _array(peaks)}, self.score_thr)
                     for xy, peaks in people]
         field = next(name for name in DRAWABLE_FIELDS if name in sample.gt_fields and name in sample.pred_fields)
-        values = [_masked(_pixels(fields.get(field)), sample.gt_fields)
+        values = [drawable(fields, field, sample.gt_fields.get('mask'))
                   for fields in (sample.gt_fields, sample.pred_fields)]
         if field == 'depth':  # the same colours for the same depths
             near, far = depth_range(values[0])
@@ -110,19 +106,3 @@ def _in_input_frame(sample: DataSample, image: Tensor) -> DataSample:
 
 def _array(value: Tensor) -> np.ndarray:
     return value.detach().float().cpu().numpy()
-
-
-def _pixels(value: Tensor) -> np.ndarray:
-    """(C, H, W) as (H, W, C), (1, H, W) and (H, W) as (H, W)."""
-    array = value.detach().cpu().numpy()
-    if array.ndim == 2:
-        return array.astype(np.uint8)
-    return array[0] if array.shape[0] == 1 else array.transpose(1, 2, 0)
-
-
-def _masked(value: np.ndarray, fields: BaseDataElement) -> np.ndarray:
-    """Zero outside the mask, where targets may hold anything; labels have none."""
-    if 'mask' not in fields:
-        return value
-    mask = _pixels(fields.mask).astype(bool)
-    return np.where(mask if value.ndim == 2 else mask[..., None], value, 0)

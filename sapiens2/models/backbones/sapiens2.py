@@ -21,6 +21,7 @@ ARCHS = {
     name: dict(zip(KEYS, values))
     for name, values in {
         'sapiens2_nano': (64, 4, 4, 128, 1),  # for tests
+        'sapiens2_micro': (128, 6, 2, 256, 1),  # for minutes on a CPU
         'sapiens2_tiny': (192, 12, 3, 384, 1),  # for laptops
         'sapiens2_0.1b': (768, 12, 12, 3072, 2),
         'sapiens2_0.4b': (1024, 24, 16, 4096, 2),

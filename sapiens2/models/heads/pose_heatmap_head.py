@@ -89,19 +89,26 @@ class PoseHeatmapHead(BaseHead):
         heatmaps = self(feats).float()
         if mirrored_feats is not None:
             heatmaps = (heatmaps + self.unmirror(self(mirrored_feats).float())) / 2
-        center = stack_meta(data_samples, 'input_center', heatmaps)
-        scale = stack_meta(data_samples, 'input_scale', heatmaps)
-        heatmap_size = (heatmaps.shape[3], heatmaps.shape[2])
-        # The size of the network input plays no part in the way back to the source image.
-        codec = self.codec or UDPHeatmap(input_size=heatmap_size, heatmap_size=heatmap_size)
-        keypoints, scores = codec.decode_to_image(heatmaps, center, scale)
-        for sample, points, point_scores in zip(data_samples, keypoints, scores):
+        for sample, points, point_scores in zip(data_samples, *self.decode(heatmaps, data_samples)):
             instances = InstanceData(keypoints=points[None], keypoint_scores=point_scores[None])
             for box in ('bboxes', 'bbox_scores'):
                 if 'gt_instances' in sample and box in sample.gt_instances:
                     instances.set_field(sample.gt_instances.get(box), box)
             sample.pred_instances = instances
         return list(data_samples)
+
+    def decode(self, heatmaps: Tensor, data_samples: Sequence[DataSample]) -> tuple[Tensor, Tensor]:
+        """Key points (B, K, 2) x, y, pixels of the source images, and their scores (B, K), of heat maps (B, K, h, w).
+
+        Raises:
+            ValueError: if a sample does not know where its crop lies (``input_center`` and ``input_scale``).
+        """
+        center = stack_meta(data_samples, 'input_center', heatmaps)
+        scale = stack_meta(data_samples, 'input_scale', heatmaps)
+        heatmap_size = (heatmaps.shape[3], heatmaps.shape[2])
+        # The size of the network input plays no part in the way back to the source image.
+        codec = self.codec or UDPHeatmap(input_size=heatmap_size, heatmap_size=heatmap_size)
+        return codec.decode_to_image(heatmaps, center, scale)
 
     def unmirror(self, heatmaps: Tensor) -> Tensor:
         """Heat maps (B, K, h, w) of mirrored images as they would be of the images themselves.

@@ -17,12 +17,17 @@ _SHIRT_PATTERNS = {'plain': 5, 'stripes': 2, 'checks': 1, 'dots': 0.6, 'print': 
 _TROUSER_PATTERNS = {'plain': 5, 'denim': 4, 'checks': 0.5, 'camouflage': 0.3, 'stripes': 0.3}
 
 
-def _upper(wardrobe: Wardrobe, phenotype: Phenotype, tucked: bool, hem_height: float) -> None:
+def _draw_upper(rng: np.random.Generator, phenotype: Phenotype) -> str:
+    """Kind of upper clothing; only grown men bare their chests, and only as for swimming or sports."""
+    grown = not phenotype.child
+    shares = {'tshirt': 5, 'long sleeve': 2, 'tank top': 1.2, 'shirt': 2, 'sweater': 2,
+              'crop top': 0.8 * (grown and phenotype.female), 'bare chest': 0.6 * (grown and not phenotype.female)}
+    weights = np.asarray(list(shares.values()))
+    return str(rng.choice(list(shares), p=weights / weights.sum()))
+
+
+def _upper(wardrobe: Wardrobe, phenotype: Phenotype, kind: str, tucked: bool, hem_height: float) -> None:
     rng = wardrobe.rng
-    kind = str(
-        rng.choice(['tshirt', 'long sleeve', 'tank top', 'shirt', 'sweater', 'crop top'],
-                   p=np.array([5, 2, 1.2, 2, 2, 0.0 if phenotype.child or not phenotype.female else 0.8]) /
-                   (12.2 + (0.0 if phenotype.child or not phenotype.female else 0.8))))
     neck = str(rng.choice(['crew', 'scoop', 'vee'], p=[0.55, 0.25, 0.2]))
     depth = float(rng.uniform(0.02, 0.07)) if not phenotype.child else 0.015
     patterns, fit = _SHIRT_PATTERNS, Fit(0.006 if tucked else 0.014, float(rng.uniform(0.006, 0.03)),
@@ -64,7 +69,7 @@ def _jacket(wardrobe: Wardrobe) -> None:
     open_front = float(rng.uniform(0.02, 0.06)) if rng.random() < 0.6 else 0.0
     patterns = {'plain': 5, 'denim': 1.5, 'camouflage': 0.3, 'checks': 0.4}
     material = wardrobe.material(leather(rng)) if rng.random() < 0.2 else wardrobe.fabric(patterns)
-    cut = Cut(bottom=float(rng.uniform(-0.035, 0.06)),
+    cut = Cut(bottom=float(rng.uniform(0.0, 0.06)),
               sleeve=1.95,
               leg=0.45,
               neck='vee' if open_front else 'high',
@@ -95,7 +100,7 @@ def _trousers(wardrobe: Wardrobe, tucked: bool, shown_below: float, shaft: float
               0.0005 if kind == 'leggings' else float(rng.uniform(0.002, 0.0045)))
     if tucked:
         fit = Fit(fit.gap + 0.009, fit.loose, fit.wrinkle)
-    material = wardrobe.fabric({'plain': 1} if kind == 'leggings' else _TROUSER_PATTERNS)
+    material = wardrobe.fabric({'plain': 1} if kind == 'leggings' else _TROUSER_PATTERNS, tight=kind == 'leggings')
     wardrobe.wear(kind, Cut(top=WAIST, leg=leg), fit, 'Lower_Clothing', material, below=shown_below, hanging=False)
 
 
@@ -164,8 +169,9 @@ def dress(wardrobe: Wardrobe, phenotype: Phenotype) -> None:
         _skirt(wardrobe, 'Upper_Clothing', material, 'dress', False)
         neck = 'straps' if rng.random() < 0.3 and not phenotype.child else str(rng.choice(['crew', 'scoop', 'vee']))
         sleeve = 0.02 if neck == 'straps' else float(rng.uniform(0.1, 1.9))
+        depth = float(rng.uniform(0.01, 0.02 if phenotype.child else 0.06))
         wardrobe.wear('bodice',
-                      Cut(bottom=0.095, sleeve=sleeve, neck=neck, depth=float(rng.uniform(0.01, 0.06))),
+                      Cut(bottom=0.095, sleeve=sleeve, neck=neck, depth=depth),
                       Fit(0.006, 0.003, 0.0015),
                       'Upper_Clothing',
                       material,
@@ -173,9 +179,10 @@ def dress(wardrobe: Wardrobe, phenotype: Phenotype) -> None:
     else:
         tucked = wardrobe.tucked = rng.random() < 0.3
         hem_height = float(rng.uniform(0.01, 0.085))
-        shown_below = 1.0 if tucked else hem_height + 0.035
-        # Only grown men bare their chests, and only as for swimming or sports.
-        bare = not phenotype.female and not phenotype.child and rng.random() < 0.05
+        upper = _draw_upper(rng, phenotype)
+        # What a shirt hides of trousers cannot come through it; nothing hides them under a short top or none.
+        bare = upper == 'bare chest'
+        shown_below = 1.0 if tucked or bare or upper == 'crop top' else hem_height + 0.035
         if bare and shoes != 'sneakers':
             shoes = 'barefoot'
         if phenotype.female and rng.random() < 0.25:
@@ -188,9 +195,9 @@ def dress(wardrobe: Wardrobe, phenotype: Phenotype) -> None:
         else:
             _trousers(wardrobe, tucked, shown_below, shaft if shoes == 'boots' else 2.0, bare)
         if bare:
-            wardrobe.names.append('bare chest')
+            wardrobe.names.append(upper)
         else:
-            _upper(wardrobe, phenotype, tucked, hem_height)
+            _upper(wardrobe, phenotype, upper, tucked, hem_height)
     if 'bare chest' not in wardrobe.names and rng.random() < 0.22:
         _jacket(wardrobe)
     _footwear(wardrobe, shoes, shaft)

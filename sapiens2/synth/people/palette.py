@@ -150,7 +150,7 @@ def leather(rng: np.random.Generator, color: np.ndarray | None = None) -> Materi
             rng,
             np.asarray(((0.012, 0.011, 0.011), (0.10, 0.045, 0.02), (0.20, 0.10, 0.045),
                         (0.55, 0.53, 0.50))[int(rng.integers(4))]), 0.2)
-    return Material('leather', color, roughness=float(rng.uniform(0.3, 0.55)), specular=0.04, seed=seed_of(rng))
+    return Material('leather', color, roughness=float(rng.uniform(0.42, 0.65)), specular=0.04, seed=seed_of(rng))
 
 
 def plain(rng: np.random.Generator, kind: str, color: np.ndarray, roughness: float, specular: float = 0.04) -> Material:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from sapiens2.synth.people.parts import Part, cut_faces, label_of, triangles
 from sapiens2.synth.people.subdivision import subdivided
-from sapiens2.synth.people.template import SKIN_COUNT, Template, cache_folder, load_template
+from sapiens2.synth.people.template import SKIN_COUNT, Template, building, cache_folder, load_template
 from sapiens2.utils.atomic import atomic_path
 
 SURFACES_VERSION = 2
@@ -85,7 +86,7 @@ def template_joints() -> np.ndarray:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A surface that follows the helper geometry: ``operator`` (indices and weights, (N, 16)) makes its points from the
+    """A surface that follows the helper geometry: ``index`` and ``share`` (N, K) make its points from the
     template's vertices."""
 
     index: np.ndarray
@@ -182,27 +183,33 @@ def hairline(base: np.ndarray) -> np.ndarray:
     return np.interp(base[:, 2], depth, height)
 
 
+def _write_surfaces(template: Template, path: Path) -> None:
+    skin, labels = _skin(template)
+    sheets = {
+        'skin': skin,
+        'suit': _sheet(template, template.groups['helper-tights'], 1),
+        'skirt': _sheet(template, template.groups['helper-skirt'], 1),
+        'scalp': _sheet(template, _scalp_quads(template), 2)
+    }
+    arrays = {
+        f'{name}:{key}': value
+        for name, sheet in sheets.items()
+        for key, value in (('index', sheet.index), ('share', sheet.share), ('faces', sheet.faces),
+                           ('weights', sheet.weights), ('base', sheet.place.base))
+    }
+    with atomic_path(path) as partial:
+        np.savez(partial, skin_labels=labels, **arrays)
+
+
 @functools.lru_cache(maxsize=1)
 def load_surfaces() -> Surfaces:
     """The surfaces of the template; the first call ever makes them and keeps them beside the template's cache."""
     path = cache_folder() / f'surfaces_{SURFACES_VERSION}.npz'
+    template = load_template()
     if not path.is_file():
-        template = load_template()
-        skin, labels = _skin(template)
-        sheets = {
-            'skin': skin,
-            'suit': _sheet(template, template.groups['helper-tights'], 1),
-            'skirt': _sheet(template, template.groups['helper-skirt'], 1),
-            'scalp': _sheet(template, _scalp_quads(template), 2)
-        }
-        arrays = {
-            f'{name}:{key}': value
-            for name, sheet in sheets.items()
-            for key, value in (('index', sheet.index), ('share', sheet.share), ('faces', sheet.faces),
-                               ('weights', sheet.weights), ('base', sheet.place.base))
-        }
-        with atomic_path(path) as partial:
-            np.savez(partial, skin_labels=labels, **arrays)
+        with building():
+            if not path.is_file():
+                _write_surfaces(template, path)
     arrays = np.load(path)
 
     def sheet_of(name: str) -> Sheet:

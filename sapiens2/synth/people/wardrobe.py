@@ -16,6 +16,8 @@ from sapiens2.synth.scene import Material
 
 # Natural logarithm of the ratio of two albedos below which they look alike.
 NEAR_SKIN = 0.6
+# Distance of two colours' shares of red, green and blue below which tight cloth looks like skin in another light.
+SKIN_HUE = 0.15
 
 
 @dataclass
@@ -48,12 +50,16 @@ class Wardrobe:
         self.materials.append(material)
         return len(self.materials) - 1
 
-    def fabric(self, patterns: dict[str, float]) -> int:
-        """Add cloth in one of ``patterns`` (name -> share) whose colour nobody takes for the wearer's skin."""
+    def fabric(self, patterns: dict[str, float], tight: bool = False) -> int:
+        """Add cloth in one of ``patterns`` (name -> share) whose colour nobody takes for the wearer's skin.
+
+        ``tight``: it follows the body closely, so that it must not have the hue of skin either.
+        """
         skin = next(material.color for material in self.materials if material.kind == 'skin')
         while True:
             cloth = fabric(self.rng, patterns)
-            if np.abs(np.log(cloth.color / skin)).max() > NEAR_SKIN:
+            apart = np.abs(cloth.color / cloth.color.sum() - skin / skin.sum()).max()
+            if np.abs(np.log(cloth.color / skin)).max() > NEAR_SKIN and (not tight or apart > SKIN_HUE):
                 return self.material(cloth)
 
     def hide_under(self, cover: Callable[[Place], np.ndarray], margin: float) -> None:

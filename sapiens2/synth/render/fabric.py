@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from sapiens2.synth.render.features import Features
+from sapiens2.synth.render.features import Features, across_arm, on_sleeve
 from sapiens2.synth.render.finish import Finish, plain
 from sapiens2.synth.render.noise import fractal, noise, noise_from_near, smoothstep
 from sapiens2.synth.render.surface import Surface
-from sapiens2.synth.render.vectors import columns
+from sapiens2.synth.render.vectors import columns, rows
 from sapiens2.synth.scene import Material
 from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
 # Thread to thread, metres.
 WEAVE = 0.0014
-# Further from the middle of the body than this, upper clothing is a sleeve, whose pattern runs along the arm; and the
-# radius of the cylinder that other patterns are wrapped around. In statures.
-SLEEVE, RADIUS = 0.115, 0.095
-UPPER_CLOTHING = 23
+# Radius of the cylinders that patterns are wrapped around, of the trunk and of sleeves, in statures.
+RADIUS, SLEEVE_RADIUS = 0.095, 0.036
 
 
 def paint(surface: Surface, material: Material, features: Features | None) -> Finish:
@@ -25,7 +23,7 @@ def paint(surface: Surface, material: Material, features: Features | None) -> Fi
     if material.pattern not in PATTERNS:
         raise UnknownNameError(unknown_name(material.pattern, PATTERNS, 'pattern of fabric'))
     part = plain(material, len(surface.mesh))
-    u, v = cloth_coordinates(surface, features.stature if features else 1.7)
+    u, v = cloth_coordinates(surface, features)
     PATTERNS[material.pattern](part, u, v, surface, material)
     wide = fractal(surface.rest * np.array([1, 0.6, 1], np.float32), 0.07, 2, material.seed + 5)
     part.albedo *= (1 + 0.03 * wide[:, 0])[:, None]
@@ -50,13 +48,19 @@ def paint_leather(surface: Surface, material: Material, _: Features | None) -> F
     return part
 
 
-def cloth_coordinates(surface: Surface, stature: float) -> tuple[np.ndarray, np.ndarray]:
-    """(N,) metres around the body, with a seam at the back, and (N,) along it; on sleeves, across and along the arm."""
+def cloth_coordinates(surface: Surface, features: Features | None) -> tuple[np.ndarray, np.ndarray]:
+    """(N,) metres around the body, with a seam at the back, and (N,) along it; on sleeves, around and along the arm."""
     x, y, z = surface.rest.T
-    sleeve = (np.abs(x) > SLEEVE * stature) & (surface.label == UPPER_CLOTHING)
-    slope = np.float32(np.sqrt(0.5))
-    across, along = (y + np.abs(x)) * slope, (y - np.abs(x)) * slope
-    return np.where(sleeve, across, np.arctan2(x, z) * np.float32(RADIUS * stature)), np.where(sleeve, along, y)
+    stature = features.stature if features else 1.7
+    around, along = np.arctan2(x, z) * np.float32(RADIUS * stature), y.copy()
+    sleeve = np.flatnonzero(on_sleeve(surface.rest, surface.label, stature)) if features else []
+    if len(sleeve):
+        rest = rows(surface.rest, sleeve)
+        across = across_arm(rest) - np.float32(features.sleeve[0])
+        around[sleeve] = np.arctan2(rest[:, 2] - np.float32(features.sleeve[1]), -across) * np.float32(
+            SLEEVE_RADIUS * stature)
+        along[sleeve] = (rest[:, 1] - np.abs(rest[:, 0])) * np.float32(np.sqrt(0.5))
+    return around, along
 
 
 def _line(t: np.ndarray, share: float, soft: np.ndarray) -> np.ndarray:

@@ -12,6 +12,11 @@ from sapiens2.datasets.metainfo import load_metainfo
 from sapiens2.synth.scene import Person
 
 
+# Further from the middle of the body than this share of the stature, upper clothing is a sleeve.
+SLEEVE = 0.115
+UPPER_CLOTHING = load_metainfo('seg29')['classes'].index('Upper_Clothing')
+
+
 @lru_cache(maxsize=1)
 def keypoint_index() -> dict[str, int]:
     """Index of each of the 308 key points by name."""
@@ -47,6 +52,7 @@ class Features:
         face: (3,) a point of the face, or None.
         size: metres between the eyes.
         stature: metres from top to toe at rest.
+        sleeve: metres across the arm and in depth of the middle of the sleeves at rest, see ``across_arm``.
         hair_centre: (3,) rest place of the middle of the head inside the hair.
         hair_turn: (3, 3) rotation from the rest place of the hair to the world.
         hair_color: (3,) linear RGB of hair and brows.
@@ -59,6 +65,7 @@ class Features:
     face: np.ndarray | None
     size: float
     stature: float
+    sleeve: tuple[float, float]
     hair_centre: np.ndarray
     hair_turn: np.ndarray
     hair_color: np.ndarray
@@ -76,9 +83,10 @@ def find_features(person: Person) -> Features:
     colors = [material.color for material in person.materials if material.kind == 'hair']
     hair_color = np.asarray(colors[0] if colors else (0.03, 0.02, 0.014), np.float32)
     stature = float(np.ptp(person.mesh.rest[:, 1]))
+    sleeve = _middle_of_sleeves(person, stature)
     if not np.isfinite(points).all():
         blush = np.zeros((0, 4), np.float32)
-        return Features((), (), (), blush, None, 0.06, stature, hair_centre, hair_turn, hair_color)
+        return Features((), (), (), blush, None, 0.06, stature, sleeve, hair_centre, hair_turn, hair_color)
     size = float(np.linalg.norm(at('left_eye') - at('right_eye')))
     irises = tuple(_iris(at, side) for side in 'lr')
     brows = tuple(_brow(at, side) for side in 'lr')
@@ -90,8 +98,8 @@ def find_features(person: Person) -> Features:
               np.append(at('right_ear'), 0.5 * size)]
     blush += [np.append(at(f'{side}_{joint}'), 0.045) for side in ('left', 'right') for joint in ('olecranon', 'knee')]
     blush += [np.append(points[i], 0.014) for name, i in index.items() if name.endswith(('finger3', 'finger2'))]
-    return Features(irises, brows, lashes, np.array(blush, np.float32), at('nose'), size, stature, hair_centre,
-                    hair_turn, hair_color)
+    return Features(irises, brows, lashes, np.array(blush, np.float32), at('nose'), size, stature, sleeve,
+                    hair_centre, hair_turn, hair_color)
 
 
 def _iris(at: Callable[[str], np.ndarray], side: str) -> Iris:
@@ -122,6 +130,25 @@ def _lash(points: np.ndarray, index: dict[str, int], side: str, lid: str, size: 
     line = line[np.argsort((line - inner) @ (outer - inner))]
     width = size * (0.022 if lid == 'upper' else 0.011)
     return Stroke(line, np.linspace(0.5 * width, width, len(line)))
+
+
+def on_sleeve(rest: np.ndarray, label: np.ndarray, stature: float) -> np.ndarray:
+    """(N,) whether points at a rest place (N, 3) with a class (N,) lie on a sleeve."""
+    return (np.abs(rest[:, 0]) > SLEEVE * stature) & (label == UPPER_CLOTHING)
+
+
+def across_arm(rest: np.ndarray) -> np.ndarray:
+    """(N,) metres across the arms, which hang at 45 degrees at rest, and upwards; equal for both arms."""
+    return (rest[:, 1] + np.abs(rest[:, 0])) * np.float32(np.sqrt(0.5))
+
+
+def _middle_of_sleeves(person: Person, stature: float) -> tuple[float, float]:
+    corners = person.mesh.faces[:, 0]
+    place = person.mesh.rest[corners]
+    place = place[on_sleeve(place, person.mesh.labels, stature)]
+    if not len(place):
+        return 0.0, 0.0
+    return float(np.median(across_arm(place))), float(np.median(place[:, 2]))
 
 
 def _hair_frame(person: Person) -> tuple[np.ndarray, np.ndarray]:

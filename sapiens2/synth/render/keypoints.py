@@ -13,12 +13,16 @@ OUTSIDE, OCCLUDED, VISIBLE = 0, 1, 2
 SURFACE_TOLERANCE = 0.02
 # How far behind the surface a point inside the body may be.
 INNER_TOLERANCE = 0.15
+# Sides of a pixel within which the ground truth shows a visible point, where that is more than 2 cm.
+SURFACE_PIXELS = 3
+# Within these steps of pixels the ground truth shows a point that is called visible.
+_NEAR = np.array([[x, y] for y in range(-2, 3) for x in range(-2, 3) if x * x + y * y <= 4])
 # A ray to a point at the outline may just miss it: rays this many pixels beside are tried too.
 _BESIDE = 0.25 * np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1]])
 
 
-def see_keypoints(person: Person, number: int, camera: Camera, caster: Caster) -> tuple[np.ndarray, np.ndarray,
-                                                                                       np.ndarray]:
+def see_keypoints(person: Person, number: int, camera: Camera, caster: Caster, instance: np.ndarray,
+                  pointmap: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where a person's key points are and whether they are seen, tested by rays.
 
     A point outside the picture or behind the camera is outside. A point on the surface is visible if a ray through it,
@@ -26,11 +30,17 @@ def see_keypoints(person: Person, number: int, camera: Camera, caster: Caster) -
     what is hit first is this person, at most 15 cm in front of it or 2 cm behind. All others are occluded; what is more
     than 2 cm behind lenses is, too. Points that are not known (NaN) are outside.
 
+    What is visible is shown by the ground truth, too: one of the pixels at most 2 away is of this person, and for points
+    on the surface the pointmap there is within 2 cm, or three pixels' sides where that is more. A lid, a lip or an
+    iris that is seen so much from the side that no pixel shows it is occluded.
+
     Args:
         person: whose points.
         number: index of the person's mesh in the caster.
         camera: pinhole.
         caster: of the whole scene.
+        instance: (H, W) uint8, number of the person that each pixel shows plus 1.
+        pointmap: (H, W, 3) float32 metres, camera frame.
 
     Returns:
         (K, 2) float32 pixels (x, y); (K, 3) float32 metres, camera frame; (K,) uint8, 0 outside, 1 occluded, 2 visible.
@@ -49,7 +59,23 @@ def see_keypoints(person: Person, number: int, camera: Camera, caster: Caster) -
         seen = (hits.mesh == number) & (ahead < limit) & (ahead > -SURFACE_TOLERANCE)
         visibility[asked[seen.reshape(-1, len(_BESIDE)).any(1)]] = VISIBLE
     local = (points - camera.position) @ camera.rotation.T
+    shown = np.flatnonzero(visibility == VISIBLE)
+    reach = np.maximum(SURFACE_TOLERANCE, SURFACE_PIXELS * local[shown, 2] / camera.K[0, 0])
+    reach[~person.on_surface[shown]] = np.inf
+    visibility[shown[~_is_shown(pixels[shown], local[shown], reach, instance == number + 1, pointmap)]] = OCCLUDED
     return pixels.astype(np.float32), local.astype(np.float32), visibility
+
+
+def _is_shown(pixels: np.ndarray, local: np.ndarray, reach: np.ndarray, mask: np.ndarray,
+              pointmap: np.ndarray) -> np.ndarray:
+    """(n,) whether a pixel of the mask at most 2 away from ``pixels`` (n, 2) shows a point within ``reach`` (n,) metres
+    of ``local`` (n, 3)."""
+    height, width = mask.shape
+    x, y = (np.rint(pixels)[:, None] + _NEAR).astype(int).transpose(2, 0, 1)
+    inside = (x >= 0) & (x < width) & (y >= 0) & (y < height) & (np.hypot(x - pixels[:, :1], y - pixels[:, 1:]) <= 2)
+    x, y = x.clip(0, width - 1), y.clip(0, height - 1)
+    apart = np.linalg.norm(pointmap[y, x] - local[:, None], axis=2)
+    return (inside & mask[y, x] & (apart <= reach[:, None])).any(1)
 
 
 def modal_box(mask: np.ndarray) -> np.ndarray:

@@ -121,7 +121,8 @@ def _furnish(rng: np.random.Generator, props: Props, materials: list[Material], 
             continue
         tone = rng.uniform(0.05, 0.6)
         color = tone * np.array([1, 0.7, 0.45]) if rng.random() < 0.5 else tone * rng.uniform(0.4, 1.2, 3)
-        materials.append(matter(rng, color, str(rng.choice(['planks', 'planks', 'plain', 'plain', 'boards'])), scale=0.15))
+        pattern = str(rng.choice(['planks', 'planks', 'plain', 'plain', 'boards']))
+        materials.append(matter(rng, color, pattern, scale=0.15))
         foot = np.array([place[0], 0, place[1]])
         props.box(foot - size * [0.5, 0, 0.5], foot + size * [0.5, 1, 0.5], len(materials) - 1)
 

@@ -76,7 +76,8 @@ def _ambient_gloss(surface: Surface, finish: Finish, ambient: Ambient, normal: n
     a = np.minimum((1 - rough)**2, np.exp2(-9.28 * facing)) * (1 - rough) + (-0.0275 * rough + 0.0425)
     scale, bias = -1.04 * a + (-0.572 * rough + 1.04), 1.04 * a + (0.022 * rough - 0.04)
     # Strands reflect to all sides around them, so that a surface of hair has no bright rim.
-    amount = np.where(dot(finish.strand, finish.strand) > 0, 0.5 * finish.specular * scale, finish.specular * scale + bias)
+    amount = finish.specular * scale
+    amount = np.where(dot(finish.strand, finish.strand) > 0, 0.5 * amount, amount + bias)
     return ambient.reflection(mirrored, rough) * (np.maximum(amount, 0) * open_share * open_share)[:, None]
 
 

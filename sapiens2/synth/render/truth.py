@@ -27,12 +27,13 @@ def ground_truth(view: View) -> dict[str, Any]:
     depth = view.surface.distance[points] * (view.rays[pixels] @ rotation[2])
     through = np.concatenate([pixel_grid(size)[pixels], np.ones((len(pixels), 1))], 1) @ np.linalg.inv(camera.K).T
     instance = picture((view.surface.mesh[points] + 1).astype(np.uint8))
+    pointmap = picture((through * depth[:, None]).astype(np.float32))
     persons = []
     for number, person in enumerate(view.persons):
-        seen, local, visibility = see_keypoints(person, number, camera, view.caster)
+        seen, local, visibility = see_keypoints(person, number, camera, view.caster, instance, pointmap)
         persons.append({'keypoints': seen, 'keypoints_3d': local, 'visibility': visibility,
                         'bbox': modal_box(instance == number + 1), 'bbox_whole': whole_box(person, camera)})
     return {'sem_seg': picture(view.surface.label[points].astype(np.uint8)), 'instance': instance, 'mask': instance > 0,
-            'depth': picture(depth), 'pointmap': picture((through * depth[:, None]).astype(np.float32)),
+            'depth': picture(depth), 'pointmap': pointmap,
             'normal': picture(turned(rows(view.surface.exact, points), rotation)),
             'albedo': picture(rows(view.finish.albedo, points)), 'K': camera.K.copy(), 'persons': persons}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
 from PIL import Image
@@ -79,14 +79,48 @@ def test_people_are_converted_and_trained_on(name, source, tmp_path, convert, bu
     assert (weights > 0).any()
 
 
-def test_label_maps_of_people(name, source, tmp_path, convert, build_from_command) -> None:
-    result = convert(name, source, '--split', 'train')
-    assert not (tmp_path / 'out/val').exists()
-    labels = cv2.imread(str(tmp_path / 'out/train/labels/000000000001.png'), cv2.IMREAD_UNCHANGED)
-    assert labels[30, 25] == labels[30, 35] == 1 and labels[30, 50] == 255 and labels[30, 70] == labels[1, 1] == 0
-    seg = build_from_command(result.commands[0])
-    assert seg.metainfo['classes'] == ['Background', 'Person'] and len(seg) == 2
+def test_people_against_the_rest(name, source, tmp_path, convert, build_from_command) -> None:
+    result = convert(name, source)
+    assert sorted(path.name for path in (tmp_path / 'out').iterdir()) == [
+        'annotations', 'conversion.json', 'skipped.txt', 'train2017', 'val2017']
+    seg, val = build_from_command(result.commands[0]), build_from_command(result.commands[0], 'val')
+    assert seg.metainfo['classes'] == ['Background', 'person'] and len(seg) == len(val) == 2
     assert set(seg[0]['data_samples'].gt_fields.sem_seg.unique().tolist()) <= {0, 1, 255}
+    labels = val[0]['data_samples'].eval_fields.sem_seg
+    assert labels[30, 25] == labels[30, 35] == 1 and labels[30, 50] == 255 and labels[30, 70] == labels[1, 1] == 0
+
+
+def change(source: Path, name: str, edit: Callable[[dict[str, Any]], object]) -> None:
+    path = source / 'annotations' / FILES[name].format('train')
+    content = json.loads(path.read_text())
+    edit(content)
+    path.write_text(json.dumps(content))
+
+
+def test_a_split_of_which_nothing_is_left(name, source, tmp_path, convert) -> None:
+    for path in (source / 'images/train2017').iterdir():
+        path.write_bytes(b'cut')
+    result = convert(name, source, '--split', 'train')
+    assert result.code == 1 and '000000000001.jpg' in result.messages
+    content = json.loads((tmp_path / 'out/annotations' / FILES[name].format('train')).read_text())
+    assert content['images'] == content['annotations'] == []
+
+
+@pytest.mark.parametrize('edit, words', [
+    (lambda content: content['images'][1].pop('file_name'), "image 2: unknown field: 'file_name'"),
+    (lambda content: content['images'][1].update(height='tall'), 'image 2: height must be a number'),
+    (lambda content: content['images'].insert(1, dict(content['images'][0], height=7)), 'image 1: its id is used'),
+    (lambda content: content['annotations'][0].pop('id'), "an annotation: unknown field: 'id'"),
+    (lambda content: content['annotations'][2].update(id=1), 'annotation 1: its id is used twice'),
+    (lambda content: content['annotations'][2].update(image_id=77), 'annotation 2: image_id 77 is not among'),
+    (lambda content: content['annotations'][2].update(keypoints=[900.0, 9, 2] * 17), 'annotation 2: keypoints'),
+])
+def test_faults_of_the_annotations_are_named(name, source, tmp_path, convert, build_from_command, edit, words) -> None:
+    change(source, name, edit)
+    result = convert(name, source, '--split', 'train')
+    assert result.code == 1 and words in (tmp_path / 'out/skipped.txt').read_text()
+    for command in result.commands:  # what is left can be trained on
+        assert len(build_from_command(command)) >= 1
 
 
 def test_a_stopped_run_goes_on(name, source, tmp_path, convert) -> None:
@@ -94,11 +128,10 @@ def test_a_stopped_run_goes_on(name, source, tmp_path, convert) -> None:
     assert convert(name, source, '--split', 'train', '--limit', 1, '--link').code == 1
     image = tmp_path / 'out/train2017/000000000001.jpg'
     assert os.stat(image).st_nlink == 2
-    before = os.stat(image).st_mtime_ns, os.stat(tmp_path / 'out/train/labels/000000000001.png').st_mtime_ns
-    (tmp_path / 'out/train/labels/000000000001.png').with_name('.partial-1-2.png').write_bytes(b'half')
+    image.with_name('.partial-1-2.jpg').write_bytes(b'half')
     result = convert(name, source, '--split', 'train')
-    after = os.stat(image).st_mtime_ns, os.stat(tmp_path / 'out/train/labels/000000000001.png').st_mtime_ns
-    assert before == after and len(list((tmp_path / 'out/train2017').iterdir())) == 3
+    assert sum(not path.name.startswith('.') for path in image.parent.iterdir()) == 3
+    assert os.stat(image).st_nlink == 2
     assert result.code == 1  # the empty box is named again
     with pytest.raises(ValueError, match='conversion.json.*another folder'):
         convert('lip' if name == 'coco' else 'coco', _other(name, source, tmp_path), '--split', 'train')

@@ -109,10 +109,9 @@ def test_normals_that_fit_no_axes_are_an_error(tmp_path, convert) -> None:
         convert('synthhuman', tmp_path / 'empty')
 
 
-@pytest.mark.slow
-def test_splits_share_nothing_and_are_parallel(tmp_path, convert) -> None:
+def test_splits_share_nothing(tmp_path, convert) -> None:
     for number in range(6):
         write_sample(tmp_path / 'src', number)
-    result = convert('synthhuman', tmp_path / 'src', '--val-share', 0.5, workers=2)
+    result = convert('synthhuman', tmp_path / 'src', '--val-share', 0.5)
     found = {split: {path.name for path in (tmp_path / f'out/{split}/images').iterdir()} for split in ('train', 'val')}
     assert result.code == 0 and not found['train'] & found['val'] and len(found['train'] | found['val']) == 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from sapiens2.cli import data_convert
 from sapiens2.datasets.converters import CONVERTERS, label_tables
-from sapiens2.datasets.converters.base import held_out
+from sapiens2.datasets.converters.base import Converter, held_out
 
 PAGES = Path(__file__).parents[3] / 'docs/en/datasets'
 
@@ -23,6 +24,12 @@ def rows(page: str) -> list[list[str]]:
 def test_the_command_knows_all_converters() -> None:
     assert list(data_convert.NAMES) == list(CONVERTERS)
     assert set(data_convert.SET_OPTIONS) == {name for kind in CONVERTERS.values() for name in kind.OPTIONS}
+
+
+@pytest.mark.parametrize('kind', CONVERTERS.values())
+def test_converters_go_to_other_processes(kind: type[Converter]) -> None:
+    copy = pickle.loads(pickle.dumps(kind(Path('source'), Path('target'))))
+    assert (type(copy), copy.source, copy.options) == (kind, Path('source'), kind.OPTIONS)
 
 
 @pytest.mark.parametrize('name', data_convert.NAMES)

@@ -40,27 +40,37 @@ def cfg(toy_cfg: ConfigMaker) -> ConfigMaker:
     return make
 
 
+@pytest.fixture
+def start(tmp_path: Path) -> Path:
+    """Weights to start from, far from where training leads."""
+    torch.save({'layer.weight': torch.full((1, 4), 7.0), 'layer.bias': torch.zeros(1)}, tmp_path / 'start.pth')
+    return tmp_path / 'start.pth'
+
+
 def train(cfg: Config) -> Sapiens2Runner:
     runner = Sapiens2Runner.from_cfg(cfg)
     runner.train()
     return runner
 
 
-def expected_average(weights: list[torch.Tensor], momentum: float) -> torch.Tensor:
-    average = weights[0].double()
-    for number, weight in enumerate(weights, 1):
+def expected_average(start: torch.Tensor, weights: list[torch.Tensor], momentum: float) -> torch.Tensor:
+    average = start.double()
+    for number, weight in enumerate(weights, 2):
         average += max(momentum, 1 / number) * (weight - average)
     return average
 
 
-def test_average_is_saved_and_validated(cfg: ConfigMaker) -> None:
-    runner = train(cfg(train_cfg__val_interval=3, default_hooks__checkpoint__interval=1,
+def test_average_is_saved_and_validated(cfg: ConfigMaker, start: Path) -> None:
+    runner = train(cfg(train_cfg__val_interval=3, default_hooks__checkpoint__interval=1, load_from=str(start),
                        default_hooks__checkpoint__max_keep_ckpts=-1))
+    first = torch.load(start, weights_only=True)['layer.weight']
     states = [torch.load(Path(runner.work_dir, f'iter_{number}.pth'), weights_only=True) for number in range(1, 7)]
     raw = [state['training_weights']['layer.weight'] for state in states]
     for number in range(1, 7):
         torch.testing.assert_close(states[number - 1]['state_dict']['layer.weight'].double(),
-                                   expected_average(raw[:number], 0.2), rtol=1e-5, atol=1e-7)
+                                   expected_average(first, raw[:number], 0.2), rtol=1e-5, atol=1e-7)
+    # The start counts as one of the weights: a run of four updates is the mean of five.
+    torch.testing.assert_close(states[3]['state_dict']['layer.weight'], torch.stack([first, *raw[:4]]).mean(0))
     assert torch.equal(runner.bare_model.layer.weight, raw[-1])
     assert not torch.equal(raw[-1], states[-1]['state_dict']['layer.weight'])
     measured = runner.message_hub.get_scalar('val/toy/weight').data[0]
@@ -88,12 +98,10 @@ def test_resumed_average_is_exact(cfg: ConfigMaker) -> None:
         assert one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one), key
 
 
-def test_average_starts_from_loaded_weights(cfg: ConfigMaker, tmp_path: Path) -> None:
-    loaded = {'layer.weight': torch.full((1, 4), 7.0), 'layer.bias': torch.zeros(1)}
-    torch.save(loaded, tmp_path / 'weights.pth')
-    runner = train(cfg(load_from=str(tmp_path / 'weights.pth'), optim_wrapper__optimizer__lr=1e-9))
+def test_average_starts_from_loaded_weights(cfg: ConfigMaker, start: Path) -> None:
+    runner = train(cfg(load_from=str(start), optim_wrapper__optimizer__lr=1e-9))
     saved = torch.load(Path(runner.work_dir, 'iter_6.pth'), weights_only=True)['state_dict']
-    torch.testing.assert_close(saved, loaded, rtol=0, atol=1e-5)
+    torch.testing.assert_close(saved, torch.load(start, weights_only=True), rtol=0, atol=1e-5)
 
 
 def test_run_with_averages_goes_on_without_them(cfg: ConfigMaker, toy_cfg: ConfigMaker) -> None:

@@ -94,7 +94,7 @@ def test_other_faults_and_other_uses_are_errors() -> None:
 
 
 def test_nothing_readable_ends_soon() -> None:
-    with pytest.raises(DataError, match=r'none of the 16 images that were tried.*: 7\.jpg: cut off; .*; \.\.\.$'):
+    with pytest.raises(DataError, match=r'none of the 16 images that were tried.*: 7\.jpg: cut off; .*; \.\.\.;'):
         skipping(count=500, bad=tuple(range(500)))[Draw(7, 0)]
     with pytest.raises(DataError, match='none of the 2 images'):
         skipping(count=2, bad=(0, 1))[Draw(1, 0)]

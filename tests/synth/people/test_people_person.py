@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from sapiens2.datasets.metainfo import load_metainfo
-from sapiens2.synth.people import anny_files, make_person
+from sapiens2.synth.people import anny_files, make_person, outfit
 from sapiens2.synth.people.parts import CLASSES, label_of
 from sapiens2.synth.people.phenotype import sample_phenotype, shape_body
+from sapiens2.synth.people.surfaces import load_surfaces
 from sapiens2.synth.people.template import SKIN_COUNT, load_template
-from sapiens2.synth.scene import Person
+from sapiens2.synth.people.wardrobe import Wardrobe
+from sapiens2.synth.scene import Material, Person
 
 KINDS = {'skin', 'lip', 'hair', 'fabric', 'leather', 'rubber', 'metal', 'lens', 'eye', 'teeth', 'tongue', 'nail'}
 
@@ -84,6 +86,29 @@ def test_everybody_is_dressed_and_children_fully(people: list[Person]) -> None:
             assert label_of('Upper_Clothing') in worn and 'bare chest' not in person.description['wears']
         if 'dress' not in person.description['wears']:
             assert label_of('Lower_Clothing') in worn
+
+
+def test_only_grown_men_bare_their_chests_and_only_in_shorts() -> None:
+    template, surfaces = load_template(), load_surfaces()
+    skin = Material('skin', np.float32([0.3, 0.2, 0.15]))
+    bare = 0
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        phenotype = sample_phenotype(rng, template)
+        wardrobe = Wardrobe(rng, surfaces, template.vertices, [skin])
+        # What is worn is drawn; cutting it out of the body would take most of the time.
+        wardrobe.wear = lambda name, *args, **kwargs: wardrobe.names.append(name)
+        outfit.dress(wardrobe, phenotype)
+        names = set(wardrobe.names)
+        assert names & {'trousers', 'shorts', 'cropped trousers', 'leggings', 'skirt', 'dress'}
+        if 'bare chest' in names:
+            bare += 1
+            assert not phenotype.child and not phenotype.female
+            assert 'shorts' in names and names & {'sneakers', 'barefoot'} and 'jacket' not in names
+        else:
+            assert names & {'tshirt', 'long sleeve', 'tank top', 'shirt', 'sweater', 'crop top', 'bodice'}
+            assert not (phenotype.child and 'crop top' in names)
+    assert 0 < bare < 15
 
 
 def test_left_labels_are_on_the_left() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
@@ -13,8 +13,9 @@ from mmengine.dataset import BaseDataset
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
-from sapiens2.datasets.checks.sources import Source
+from sapiens2.apis.data_check.sources import Source
 from sapiens2.datasets.errors import DataError, Fault, Kind, collecting
+from sapiens2.datasets.transforms.loading import LoadingStep
 from sapiens2.datasets.walked import WalkedDataset
 from sapiens2.registry import DATASETS, register_all
 from sapiens2.utils.image_io import ImageReadError
@@ -33,13 +34,11 @@ class Plan:
     Attributes:
         parts: the data sets, those inside mixtures and other wrappers one by one.
         samples: (part, index) of the samples to read; a picture with several people in it is one of them only.
-        people: samples that share the picture of another.
         faults: what is wrong already, without any file read.
     """
 
     parts: list[BaseDataset] = field(default_factory=list)
     samples: list[tuple[int, int]] = field(default_factory=list)
-    people: int = 0
     faults: list[Fault] = field(default_factory=list)
 
 
@@ -69,18 +68,23 @@ def parts_of(dataset: Any) -> Iterator[BaseDataset]:
 
 
 def _add(plan: Plan, part: BaseDataset, limit: Optional[int]) -> None:
+    found: list[Fault] = []
     if isinstance(part, WalkedDataset):
-        part.report = plan.faults.append
-    before = len(plan.faults)
+        part.report = found.append
     try:
-        with collecting(plan.faults):
+        with collecting(found):
             part.full_init()
     finally:
         part.__dict__.pop('report', None)  # workers need it no more, and a list cannot be shared with them
+    # Where there are other errors, that no sample is left follows from them.
+    others = [fault for fault in found if fault.kind is not Kind.EMPTY]
+    plan.faults += others if any(not fault.warning for fault in others) else found
     if not part._fully_initialized:
-        if len(plan.faults) > before + 1 and plan.faults[-1].kind is Kind.OTHER:
-            plan.faults.pop()  # that no sample is left follows from the faults before
         return
+    if not _loading_steps(part):
+        plan.faults.append(Fault(
+            Kind.UNCHECKED, str(part.ann_file), 'the pipeline does not begin with LoadImage, so no file was read',
+            'pipeline', 'begin with LoadImage, and LoadFields for ground truth'))
     seen: set[str] = set()
     indices: list[int] = []
     for index in range(len(part)):
@@ -89,8 +93,6 @@ def _add(plan: Plan, part: BaseDataset, limit: Optional[int]) -> None:
         if 'field_paths' in info or info['img_path'] not in seen:
             seen.add(info['img_path'])
             indices.append(index)
-        else:
-            plan.people += 1
     if limit is not None and limit < len(indices):
         indices = [indices[place] for place in np.linspace(0, len(indices) - 1, limit).astype(int)]
     plan.samples += [(len(plan.parts), index) for index in indices]
@@ -119,17 +121,12 @@ def pass_through(plan: Plan) -> Iterator[Fault]:
     """Send one sample of each data set through its whole pipeline: what goes wrong after loading does so in all."""
     for number, part in enumerate(plan.parts):
         first = next((index for of, index in plan.samples if of == number), None)
-        if first is None or sample_faults(part.pipeline.transforms, part.get_data_info(first)):
+        if first is None or sample_faults(_loading_steps(part), part.get_data_info(first)):
             continue
         faults: list[Fault] = []
         with collecting(faults):
             part[first]
         yield from faults
-
-
-def cores() -> int:
-    """Processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count() or 1
 
 
 class _Samples(Dataset):
@@ -145,24 +142,25 @@ class _Samples(Dataset):
     def __getitem__(self, number: int) -> list[Fault]:
         part, index = self.samples[number]
         dataset = self.parts[part]
-        return sample_faults(dataset.pipeline.transforms, dataset.get_data_info(int(index)))
+        return sample_faults(_loading_steps(dataset), dataset.get_data_info(int(index)))
 
 
-def sample_faults(steps: Sequence[Any], info: dict[str, Any]) -> list[Fault]:
-    """Read one sample with the loading steps of a pipeline, those whose names begin with Load.
+def _loading_steps(part: BaseDataset) -> list[LoadingStep]:
+    """Those with which the pipeline begins."""
+    return list(itertools.takewhile(lambda step: isinstance(step, LoadingStep), part.pipeline.transforms))
+
+
+def sample_faults(steps: Sequence[LoadingStep], info: dict[str, Any]) -> list[Fault]:
+    """Read one sample.
 
     Args:
+        steps: that read it.
         info: what the data set knows of the sample.
     """
     faults: list[Fault] = []
     for step in steps:
-        if not type(step).__name__.startswith('Load'):
-            break
         try:
-            if hasattr(step, 'load'):
-                faults += step.load(info)
-            else:
-                info = step(info)
+            faults += step.load(info)
         except ImageReadError as error:
             return [*faults, Fault(Kind.UNREADABLE, error.path, error.reason, 'img')]
         except DataError as error:

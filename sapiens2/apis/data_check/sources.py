@@ -13,10 +13,11 @@ from mmengine.config import Config, ConfigDict
 from sapiens2.datasets.coco_json import read_coco
 from sapiens2.datasets.errors import DataError
 from sapiens2.datasets.metainfo import load_metainfo
-from sapiens2.utils.config import ConfigError
+from sapiens2.engine.launch import check_data
+from sapiens2.utils.config import ConfigError, load_config
 from sapiens2.utils.suggest import nearest, unknown_name
+from sapiens2.utils.tasks import SPLITS
 
-SPLITS = ('train', 'val', 'test')
 IMAGES = 'images'
 # Folder -> field, as the configs under configs/_base_/datasets name them.
 FIELD_OF_FOLDER = {'labels': 'sem_seg', 'normals': 'normal', 'depths': 'depth', 'cameras': 'K', 'masks': 'mask',
@@ -61,7 +62,7 @@ def sources_of(path: str, *, splits: Sequence[str] = SPLITS, task: Optional[str]
     place = Path(path)
     if place.suffix == '.py':
         if task is not None or images is not None:
-            raise ConfigError('--task and --images are for folders and JSON files; a config says both itself')
+            raise ConfigError('task and images are for folders and JSON files; a config says both itself')
         return _without_twins(_of_config(place, splits, options or {}))
     if not place.exists():
         near = nearest(place.name, os.listdir(place.parent)) if place.parent.is_dir() else []
@@ -76,22 +77,13 @@ def sources_of(path: str, *, splits: Sequence[str] = SPLITS, task: Optional[str]
 
 
 def _of_config(path: Path, splits: Sequence[str], options: Mapping[str, Any]) -> Iterator[Source]:
-    from sapiens2.engine.launch import check_data
-    from sapiens2.utils.config import load_config
     cfg = load_config(path, options)
     loaders = [f'{split}_dataloader' for split in splits if cfg.get(f'{split}_dataloader')]
     if not loaders:
         raise ConfigError(f'{path} has no data set for {", ".join(splits)}')
     check_data(cfg, *loaders)
     for loader in loaders:
-        yield Source(loader.removesuffix('_dataloader'), _plain(cfg[loader]['dataset']))
-
-
-def _plain(node: Any) -> Any:
-    """Nested configuration as plain dictionaries and lists, which compare by value."""
-    if isinstance(node, Mapping):
-        return {key: _plain(value) for key, value in node.items()}
-    return type(node)(_plain(value) for value in node) if type(node) in (list, tuple) else node
+        yield Source(loader.removesuffix('_dataloader'), cfg[loader]['dataset'].to_dict())
 
 
 def _without_twins(sources: Iterator[Source]) -> list[Source]:
@@ -111,8 +103,8 @@ def _with_options(source: Source, options: Mapping[str, Any]) -> Source:
     try:
         config.merge_from_dict(dict(options))
     except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise ConfigError(f'--cfg-options {dict(options)} do not fit the data set of {source.name}: {error}') from error
-    return Source(source.name, _plain(config._cfg_dict), source.detected)
+        raise ConfigError(f'options {dict(options)} do not fit the data set of {source.name}: {error}') from error
+    return Source(source.name, config.to_dict(), source.detected)
 
 
 def _of_folder(root: Path, splits: Sequence[str], task: Optional[str], images: Optional[str]) -> Iterator[Source]:
@@ -152,7 +144,7 @@ def _fields(root: Path) -> dict[str, str]:
 
 def _of_fields(root: Path, name: str, task: Optional[str]) -> Source:
     if task == 'pose':
-        raise ConfigError(f'{root}: --task pose needs a COCO JSON, not folders of ground truth')
+        raise ConfigError(f'{root}: the task pose needs a COCO JSON, not folders of ground truth')
     found = _fields(root)
     if not found:
         raise ConfigError(f'{root} has {IMAGES}/ but none of ' + ', '.join(f'{folder}/' for folder in FIELD_OF_FOLDER))
@@ -221,5 +213,5 @@ def _images_folder(path: Path, names: Sequence[str]) -> str:
     hits = [sum((folder / name).is_file() for name in tried) for folder in near]
     if tried and not max(hits):
         raise ConfigError(f'{path}: its images, {tried[0]!r} for instance, lie neither beside it nor in a folder near '
-                          'it; say where with --images DIR')
+                          'it; give their folder (--images DIR)')
     return str(near[hits.index(max(hits))]) if tried else ''

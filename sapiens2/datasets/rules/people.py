@@ -8,6 +8,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from sapiens2.datasets.errors import Fault, Kind, Place
+from sapiens2.datasets.json_files import numbers
 
 # Pixels by which annotators' rounding may put things over the edge.
 _ROUNDING = 2.0
@@ -22,7 +23,7 @@ def box_faults(box: Any, size: tuple[int, int], place: Union[Place, str]) -> Ite
         return Fault(kind, place, f'bbox {box} {message}', 'bbox', _BOX_REMEDY)
 
     try:
-        x, y, width, height = (float(value) for value in box)
+        x, y, width, height = numbers(box, np.float64).tolist()
     except (TypeError, ValueError):
         yield fault(Kind.WRONG_COUNT, 'is no list of four numbers')
         return

@@ -11,7 +11,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from sapiens2.datasets.checks.outlines import FEWEST_EDGES, outlines
+from sapiens2.datasets.rules.outlines import FEWEST_EDGES, outlines
 from sapiens2.datasets.errors import Fault, Kind
 from sapiens2.datasets.metainfo import IGNORE_LABEL
 

@@ -13,8 +13,8 @@ import pytest
 from PIL import Image
 from tiny_scene import make_scene
 
-from sapiens2.datasets.checks.run import make_plan, read_all
-from sapiens2.datasets.checks.sources import sources_of
+from sapiens2.apis.data_check.run import make_plan, read_all
+from sapiens2.apis.data_check.sources import sources_of
 from sapiens2.datasets.errors import DataError, Fault, Kind
 from sapiens2.registry import DATASETS
 from sapiens2.utils.image_io import ImageReadError
@@ -167,7 +167,7 @@ def test_damage_is_named_and_stops_training(
 @pytest.mark.parametrize('height', [80, 320])
 @pytest.mark.parametrize('distance', [1.2, 2.5])
 def test_sizes_and_distances_that_are_right(tmp_path: Path, height: int, distance: float) -> None:
-    from sapiens2.datasets.checks.fields import field_faults
+    from sapiens2.datasets.rules.fields import field_faults
     scene = make_scene(height, height * 3 // 4, distance)
     fields = {'normal': scene.normal, 'depth': scene.depth, 'K': scene.camera, 'mask': scene.mask // 255}
     assert list(field_faults(fields, scene.depth.shape, dict.fromkeys(fields, 'file'), 'image')) == []

