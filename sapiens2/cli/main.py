@@ -54,8 +54,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     args = parser.parse_args(argv)
     try:
         return args.func(args)
-    except KeyboardInterrupt:
-        print('interrupted', file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(str(stop) or 'interrupted', file=sys.stderr)
         return _INTERRUPTED
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
         if args.traceback:

@@ -46,6 +46,8 @@ def run_guarded(run: Callable[[], None]) -> int:
     so do values that this package refuses. Of any other error in a long run its place in the program matters more, so
     it is shown with its traceback: 1.
     """
+    from sapiens2.utils.light_imports import import_mmengine
+    import_mmengine()
     from sapiens2.datasets.errors import DataError
     from sapiens2.models.checkpoints import CheckpointError
     from sapiens2.utils.config import ConfigError

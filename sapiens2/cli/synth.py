@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from sapiens2.cli.arguments import positive
+from sapiens2.cli.arguments import not_negative, positive
 from sapiens2.utils.environment import usable_cores
 
 ENGINES = ('local', 'ray')
+SHOTS = ('whole', 'hips', 'bust', 'face')  # those of sapiens2.synth.render.framing, which needs the extra
 _EPILOG = '''The folder holds train/ and val/ in the layouts that the configs expect, and annotations/ with key points.
 Samples that are there are kept: the same command goes on with a run that was stopped, or makes more with a larger
 --num.
@@ -27,18 +28,25 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
         epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--num', type=positive, required=True, metavar='N', help='samples that the folder will hold')
     parser.add_argument('--out', type=Path, required=True, metavar='DIR', help='folder to write to')
-    parser.add_argument('--seed', type=int, default=0, metavar='S', help='another one gives other people (default: 0)')
+    parser.add_argument('--seed', type=not_negative, default=0, metavar='S',
+                        help='another one gives other people (default: 0)')
     parser.add_argument('--size', type=positive, nargs=2, default=(1024, 768), metavar=('H', 'W'),
-                        help='pixels of a picture (default: 1024 768)')
+                        help='pixels of a picture, each from 16, one at most 4 times the other (default: 1024 768)')
     parser.add_argument('--workers', type=positive, default=usable_cores(), metavar='N',
                         help='processes; the result is the same (default: one a core)')
-    parser.add_argument('--val-every', type=int, default=10, metavar='N',
-                        help='each N-th sample is for validation, 0 for none (default: 10)')
+    parser.add_argument('--val-every', type=not_negative, default=10, metavar='N',
+                        help='one of N samples is for validation, the second of each N, so that --num 2 has one; 0 for '
+                             'none (default: 10)')
+    parser.add_argument('--most-people', type=int, choices=range(1, 5), default=4, metavar='N',
+                        help='people in a picture at most, 1 to 4 (default: 4)')
+    parser.add_argument('--shots', nargs='+', choices=SHOTS, default=SHOTS, metavar='KIND',
+                        help=f'what pictures show: {", ".join(SHOTS)} (default: all)')
     parser.add_argument('--backgrounds', type=Path, metavar='DIR', help='folder of pictures to put people in front of')
     parser.add_argument('--shards', type=positive, metavar='N',
                         help='also write WebDataset shards of N samples to DIR/shards')
     parser.add_argument('--engine', choices=ENGINES, default='local',
-                        help='ray spreads the work over a Ray cluster that shares DIR (extra ray; default: local)')
+                        help='ray spreads the work over a Ray cluster; all its machines must see DIR, and the '
+                             'backgrounds, under the same paths (extra ray; default: local)')
     parser.add_argument('--stats', action='store_true',
                         help='also print how often classes and key points occur in the samples, as Markdown')
     parser.set_defaults(func=run)
@@ -49,14 +57,16 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from sapiens2.synth.make_set import SetOptions, make_set
+    from sapiens2.synth.next_steps import describe_next
     from sapiens2.utils.atomic import check_folder
-    if args.seed < 0 or args.val_every < 0:
-        raise ValueError('--seed and --val-every must not be negative')
     check_folder(args.out)
-    options = SetOptions(args.seed, tuple(args.size), args.val_every, args.backgrounds)
-    make_set(args.out, args.num, options, args.workers, args.engine, args.shards, Console(stderr=True))
+    options = SetOptions(args.seed, tuple(args.size), args.val_every, args.backgrounds, args.most_people,
+                         tuple(name for name in SHOTS if name in args.shots))
+    console = Console(stderr=True)
+    make_set(args.out, args.num, options, args.workers, args.engine, args.shards, console)
     if args.stats:
         from sapiens2.synth.folder import SynthFolder
         from sapiens2.synth.statistics import markdown_of, statistics_of
         print(markdown_of(statistics_of(SynthFolder(args.out, args.val_every))))
+    console.print(describe_next(args.out), highlight=False, markup=False, soft_wrap=True)
     return 0

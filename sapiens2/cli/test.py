@@ -18,27 +18,31 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument('checkpoint', metavar='CHECKPOINT', help='weights in any supported format')
     parser.add_argument('--dump', metavar='FILE', type=Path,
                         help='.json gets the metrics, .pkl the predictions of all samples')
+    parser.add_argument('--json', action='store_true', help='print the metrics as JSON, with all digits')
     parser.set_defaults(func=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Test, and print the metrics as JSON; 0 if all went well."""
+    """Test, and print the metrics; 0 if all went well. The log goes to the error stream."""
     def test() -> None:
         from mmengine.dist import is_main_process
 
         from sapiens2.engine import launch
+        from sapiens2.utils.atomic import atomic_path
         from sapiens2.utils.config import ConfigError
+        from sapiens2.utils.text_table import figure_table
         if args.dump and args.dump.suffix not in ('.json', '.pkl'):
             raise ConfigError(f'--dump: {str(args.dump)!r} must end in .json (metrics) or .pkl (predictions)')
         cfg = launch.prepare(args.config, work_dir=args.work_dir, options=dict(args.cfg_options),
                              launcher=args.launcher)
         predictions = args.dump if args.dump and args.dump.suffix == '.pkl' else None
-        metrics = json.dumps(launch.test(cfg, args.checkpoint, predictions), indent=2, default=float)
+        metrics = launch.test(cfg, args.checkpoint, predictions)
         if not is_main_process():
             return
-        print(metrics)
+        text = json.dumps(metrics, indent=2, default=float)
+        print(text if args.json else figure_table(metrics))
         if args.dump and predictions is None:
-            args.dump.parent.mkdir(parents=True, exist_ok=True)
-            args.dump.write_text(metrics + '\n', encoding='utf-8')
+            with atomic_path(args.dump) as partial:
+                partial.write_text(text + '\n', encoding='utf-8')
 
     return run_guarded(test)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
 
@@ -12,6 +11,7 @@ import torch
 from mmengine.dataset import BaseDataset
 
 from sapiens2.datasets.errors import DataError, Fault, Kind
+from sapiens2.datasets.json_files import no_garbage_collection
 from sapiens2.datasets.samplers.draw import Draw, random_state
 from sapiens2.registry import TRANSFORMS, build_from
 from sapiens2.utils.image_io import ImageReadError
@@ -50,18 +50,9 @@ class BaseHumanDataset(BaseDataset):
         return {**copy.deepcopy(cls.METAINFO), **copy.deepcopy(dict(metainfo or {}))}
 
     def full_init(self) -> None:
-        """Read the annotations, unless that was done.
-
-        They are millions of small objects, none of which is garbage before all are packed: looking for it meanwhile
-        would take half of the time.
-        """
-        collects = gc.isenabled()
-        gc.disable()
-        try:
+        """Read the annotations, unless that was done."""
+        with no_garbage_collection():
             super().full_init()
-        finally:
-            if collects:
-                gc.enable()
 
     def filter_data(self) -> list[dict]:
         """Refuse an empty list.

@@ -36,7 +36,7 @@ def read_images(records: list[dict[str, Any]], ann_file: str, folder: str,
 def _read_image(record: dict[str, Any], place: Place, folder: str) -> dict[str, Any]:
     image = {
         'img_id': record['id'],
-        'img_path': os.path.join(folder, entry(record, 'file_name', place, 'text')),
+        'img_path': os.path.join(folder, _file_name(record, place)),
         'height': int(entry(record, 'height', place, 'number')),
         'width': int(entry(record, 'width', place, 'number')),
     }
@@ -44,6 +44,30 @@ def _read_image(record: dict[str, Any], place: Place, folder: str) -> dict[str, 
         if image[side] < 1:
             raise DataError(Fault(Kind.WRONG_TYPE, place, f'{side} must be positive, this is {image[side]}', side))
     return image
+
+
+def _file_name(record: dict[str, Any], place: Place) -> str:
+    """The name of an image, if it can be that of a file below the folder of the images."""
+    name = entry(record, 'file_name', place, 'text')
+    wrong = next((words for bad, words in (
+        (not name, 'is empty'),
+        ('\0' in name, 'holds a NUL character, which no file can have'),
+        ('\\' in name, 'holds a backslash: folders are parted by /'),
+        (name.startswith('/'), 'is absolute: it must be relative to the folder of the images'),
+        ('..' in name.split('/'), 'leads out of the folder of the images'),
+        (not _is_text(name), 'holds half of a character (a lone surrogate)')) if bad), None)
+    if wrong:
+        raise DataError(Fault(Kind.WRONG_TYPE, place, f'file_name {name!r:.80} {wrong}', 'file_name',
+                              'give a path relative to data_prefix.img_path'))
+    return name
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def image_of(record: dict[str, Any], place: Place, ann_file: str, images: dict[Any, dict[str, Any]]) -> dict[str, Any]:

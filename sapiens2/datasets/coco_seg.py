@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
 
 from sapiens2.datasets.coco_images import image_of, read_images
-from sapiens2.datasets.coco_json import entry, new_place, read_coco
+from sapiens2.datasets.coco_json import entry, is_crowd, new_place, read_coco
 from sapiens2.datasets.coco_segments import OVERLAPS, CocoSegments, Segment
 from sapiens2.datasets.errors import DataError, Fault, Kind, Place, collecting
-from sapiens2.datasets.field_files import LabelTable
+from sapiens2.datasets.label_table import LabelTable
 from sapiens2.datasets.metainfo import IGNORE_LABEL, class_set
 from sapiens2.datasets.walked import Found, WalkedDataset
 from sapiens2.registry import DATASETS
@@ -68,8 +68,8 @@ class CocoSegDataset(WalkedDataset):
         self.label_table = LabelTable.build(len(self.labels))
         super().__init__(ann_file=ann_file, metainfo=meta, **kwargs)
 
-    def _label(self, name: str, where: str) -> int:
-        if name not in self.labels:
+    def _label(self, name: Any, where: str) -> int:
+        if not isinstance(name, str) or name not in self.labels:
             raise DataError(f'{where}: ' + unknown_name(name, self.labels, 'class'))
         return self.labels[name]
 
@@ -90,7 +90,7 @@ class CocoSegDataset(WalkedDataset):
                 label = self._category_label(entry(annotation, 'category_id', place, 'number or text'), names, place)
                 if label is not None:
                     segments[image['img_id']].append(Segment(
-                        annotation['id'], label, bool(annotation.get('iscrowd')),
+                        annotation['id'], label, is_crowd(annotation, place),
                         entry(annotation, 'segmentation', place)))
             yield from faults
         for image_id, image in images.items():
@@ -101,8 +101,8 @@ class CocoSegDataset(WalkedDataset):
         """Category id -> name; a name in ``categories`` or ``label_map`` that is none of them is an error."""
         names = {}
         for record in records:
-            where = f'{self.ann_file}: a category'
-            names[entry(record, 'id', where, 'number or text')] = entry(record, 'name', where, 'text')
+            place = new_place(record, 'category', self.ann_file, names)
+            names[record['id']] = entry(record, 'name', place, 'text')
         for field, given in (('categories', self.categories or ()), ('label_map', self.label_map)):
             for name in given:
                 if name not in names.values():

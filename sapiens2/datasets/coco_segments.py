@@ -109,7 +109,10 @@ class CocoSegments:
             runs = _runs_of_text(counts) if isinstance(counts, str) else numbers(counts, np.int64)
         except (ValueError, OverflowError) as error:
             raise _fault(Kind.WRONG_TYPE, place, f'has the counts {counts!r:.40}') from error
-        if runs.ndim != 1 or (runs < 0).any() or runs.sum() != self.size[0] * self.size[1]:
+        if runs.ndim == 1 and ((runs < 0) | (runs > self.size[0] * self.size[1])).any():
+            raise _fault(Kind.WRONG_COUNT, place, f'has counts from {runs.min()} to {runs.max()}; the picture has '
+                         f'{self.size[0] * self.size[1]} pixels')
+        if runs.ndim != 1 or runs.sum() != self.size[0] * self.size[1]:
             raise _fault(Kind.WRONG_COUNT, place, f'has counts of {runs.sum()} pixels in all, the picture has '
                          f'{self.size[0] * self.size[1]}; they go down the columns, to the end of the picture')
         if isinstance(counts, str):

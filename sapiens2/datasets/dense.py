@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Optional, Union
 
 from sapiens2.datasets.errors import DataError, Fault, Kind
-from sapiens2.datasets.field_files import FIELD_ENDINGS, LabelTable
+from sapiens2.datasets.field_files import FIELD_ENDINGS
+from sapiens2.datasets.label_table import LabelTable
 from sapiens2.datasets.metainfo import class_set
 from sapiens2.datasets.walked import Found, WalkedDataset
 from sapiens2.registry import DATASETS
-from sapiens2.utils.image_list import ImageFile, list_images
+from sapiens2.utils.image_list import ImageFile, list_images, list_lines, walk_folder
 from sapiens2.utils.suggest import unknown_name
+
+# Files that may hold the K of all images where there is no folder of cameras.
+CAMERA_FILES = ('camera.json', 'cameras.json', 'K.json', 'K.npy')
 
 
 @DATASETS.register_module()
@@ -28,7 +32,7 @@ class DenseFolderDataset(WalkedDataset):
 
     Args:
         data_prefix: ``img_path``, and a folder for any of sem_seg, normal, depth, albedo, mask and K; K may also be one
-            file for all images.
+            file for all images, and where its folder is missing, one of ``CAMERA_FILES`` beside it is taken.
         ann_file: text file that names the images of a split, relative to ``img_path``, one a line, with or without
             ending; empty takes all.
         classes: name of a class set in ``load_metainfo``, or the names of own classes.
@@ -96,14 +100,15 @@ class DenseFolderDataset(WalkedDataset):
             images += stems.values()
             return
         try:
-            lines = Path(self.ann_file).read_text(encoding='utf-8-sig').splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(Fault(Kind.UNREADABLE, self.ann_file, 'cannot be read as a list of images, UTF-8 text with '
-                                  f'one a line: {error}', 'ann_file')) from error
+            lines = list_lines(Path(self.ann_file))
+        except OSError as error:
+            raise DataError(Fault(Kind.UNREADABLE, self.ann_file, 'cannot be read as a list of images, one a line: '
+                                  f'{error}', 'ann_file')) from error
         by_name = {file.relative.as_posix(): file for file in files}
         listed: set[ImageFile] = set()
-        for line in filter(None, map(str.strip, lines)):
-            file = by_name.get(line) or stems.get(line)
+        for line in filter(None, lines):
+            name = PurePosixPath(line).as_posix()  # './a.png' is 'a.png'
+            file = by_name.get(name) or stems.get(name)
             if file is None:
                 yield Fault(Kind.UNKNOWN_IMAGE, self.ann_file, unknown_name(
                     line, by_name, f'image in {self.data_prefix["img_path"]}'), 'ann_file')
@@ -118,14 +123,13 @@ class DenseFolderDataset(WalkedDataset):
               found: dict[str, str]) -> Iterator[Fault]:
         """Fill ``found``, the file of field ``name`` by the stem of its image."""
         where = f'data_prefix[{name!r}]'
-        if name == 'K' and os.path.isfile(prefix):
-            found.update(dict.fromkeys(map(_stem, (image.relative for image in images)), prefix))
+        if name == 'K' and (camera := self._camera_of_all(prefix)):
+            found.update(dict.fromkeys(map(_stem, (image.relative for image in images)), camera))
             return
         if not os.path.isdir(prefix):
             raise DataError(Fault(Kind.MISSING_FIELD, '', f'{where}: {prefix} is no folder', name))
-        for place, folders, names in os.walk(prefix, followlinks=True):
-            folders.sort()
-            for path in sorted(Path(place, file) for file in names if file.lower().endswith(FIELD_ENDINGS[name])):
+        for place, names in walk_folder(prefix):
+            for path in (Path(place, file) for file in names if file.lower().endswith(FIELD_ENDINGS[name])):
                 stem = _stem(path.relative_to(prefix))
                 other = found.setdefault(stem, str(path))
                 if other != str(path):
@@ -139,6 +143,20 @@ class DenseFolderDataset(WalkedDataset):
             yield Fault(Kind.NO_GROUND_TRUTH, str(image.path), f'{where}: no file for it in {prefix}; {len(missing)} '
                         f'of {len(images)} images have none', name, 'expected is the same path and name, with an '
                         f'ending of {" ".join(FIELD_ENDINGS[name])}; or list the images to use in ann_file')
+
+    @staticmethod
+    def _camera_of_all(prefix: str) -> Optional[str]:
+        """The one file with the K of all images, if ``prefix`` is it, or a folder that is missing and has it beside."""
+        if os.path.isfile(prefix):
+            return prefix
+        if os.path.exists(prefix):
+            return None
+        files = [file for file in (os.path.join(os.path.dirname(prefix), name) for name in CAMERA_FILES)
+                 if os.path.isfile(file)]
+        if len(files) > 1:
+            raise DataError(Fault(Kind.AMBIGUOUS, files[1], f'it and {files[0]} could both be the K of all images', 'K',
+                                  'remove one'))
+        return files[0] if files else None
 
     def get_data_info(self, idx: int) -> dict[str, Any]:
         """One image and the paths of its ground truth."""
@@ -155,4 +173,6 @@ def _label_table(meta: Mapping[str, Any], label_map: Union[str, Mapping[int, int
         if label_map not in maps:
             raise DataError('label_map: ' + unknown_name(label_map, maps, 'map of labels'))
         label_map = maps[label_map]
+    if not isinstance(label_map, (Mapping, type(None))):
+        raise DataError(f'label_map must be a dictionary or the name of a map, this is {label_map!r:.60}')
     return LabelTable.build(len(meta['classes']), label_map)

@@ -44,6 +44,7 @@ class Kind(enum.Enum):
     # Possible, but seldom meant.
     POINT_BEYOND = 'hidden key point outside the picture'
     BOX_BEYOND = 'box reaches out of the picture'
+    POINT_UNKNOWN = 'key points that the model lacks'
     SAME_FILE = 'picture listed twice'
     UNCHECKED = 'files that were not read'
     NO_IMAGE = 'ground truth without image'
@@ -57,9 +58,9 @@ class Kind(enum.Enum):
 
 
 WARNINGS = frozenset({
-    Kind.POINT_BEYOND, Kind.BOX_BEYOND, Kind.SAME_FILE, Kind.UNCHECKED, Kind.NO_IMAGE, Kind.TURNED,
-    Kind.LABELS_ALL_IGNORED, Kind.NORMAL_DIRECTION, Kind.DEPTH_STRANGE, Kind.DEPTH_INVERSE, Kind.CAMERA_STRANGE,
-    Kind.ALBEDO_DARK})
+    Kind.POINT_BEYOND, Kind.BOX_BEYOND, Kind.POINT_UNKNOWN, Kind.SAME_FILE, Kind.UNCHECKED, Kind.NO_IMAGE,
+    Kind.TURNED, Kind.LABELS_ALL_IGNORED, Kind.NORMAL_DIRECTION, Kind.DEPTH_STRANGE, Kind.DEPTH_INVERSE,
+    Kind.CAMERA_STRANGE, Kind.ALBEDO_DARK})
 
 
 class Place(NamedTuple):

@@ -2,58 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Optional, Union
+from typing import Any, Union
 
 import cv2
 import numpy as np
 
+from sapiens2.datasets.array_files import ARRAY_ENDINGS, EXR_ENDING, is_array, read_array
 from sapiens2.datasets.coco_segments import CocoSegments
 from sapiens2.datasets.errors import DataError, Fault, Kind, raise_first
-from sapiens2.datasets.exr import read_exr
-from sapiens2.datasets.json_files import read_json
-from sapiens2.datasets.metainfo import IGNORE_LABEL
-from sapiens2.datasets.numpy_files import open_numpy
+from sapiens2.datasets.json_files import numbers, read_json
+from sapiens2.datasets.label_table import LabelTable
 from sapiens2.datasets.rules.fields import length_faults
 from sapiens2.utils.image_io import read_labels, read_raster
 from sapiens2.utils.suggest import unknown_name
 
-# Endings by which a field's file is found, those of arrays first.
-ARRAY_ENDINGS = ('.npy', '.npz')
-EXR_ENDING = '.exr'
+# Endings by which a field's file is found, beside those of arrays.
 PICTURE_ENDINGS = ('.png', '.webp', '.tif', '.tiff', '.bmp', '.gif', '.jpg', '.jpeg')
 # Metres. Renderers write 1e10 or the like where a ray meets nothing.
 _NO_SURFACE = 1e9
 # Shorter than this, a stored normal is no direction but a hole or a blend with one.
 _SHORTEST_NORMAL = 0.5
-
-
-@dataclass(frozen=True)
-class LabelTable:
-    """What each stored label becomes, and which are out of range.
-
-    Attributes:
-        mapped: (256,) uint8 label of each stored value.
-        wrong: (256,) uint8, 1 where the stored value may not occur.
-        valid: said of the values that may, in errors.
-    """
-
-    mapped: np.ndarray
-    wrong: np.ndarray
-    valid: str
-
-    @classmethod
-    def build(cls, num_classes: int, label_map: Optional[Mapping[int, int]] = None) -> LabelTable:
-        """From ``label_map`` (stored value -> label), or for labels that are stored as they are."""
-        pairs = dict(label_map) if label_map is not None else {label: label for label in range(num_classes)}
-        pairs.setdefault(IGNORE_LABEL, IGNORE_LABEL)
-        mapped, wrong = np.full(256, IGNORE_LABEL, np.uint8), np.ones(256, np.uint8)
-        for source, target in pairs.items():
-            mapped[source], wrong[source] = target, 0
-        sources = sorted(set(pairs) - {IGNORE_LABEL})
-        return cls(mapped, wrong, f'{sources[0]} to {sources[-1]}, or {IGNORE_LABEL} for none')
 
 
 def read_sem_seg(path: Union[str, CocoSegments], table: LabelTable) -> np.ndarray:
@@ -65,7 +35,7 @@ def read_sem_seg(path: Union[str, CocoSegments], table: LabelTable) -> np.ndarra
     """
     if isinstance(path, CocoSegments):
         return path.draw()
-    labels = _read_array(path, 'sem_seg') if _is_array(path) else read_labels(path)
+    labels = read_array(path, 'sem_seg') if is_array(path) else read_labels(path)
     if labels.ndim != 2 or labels.dtype.kind not in 'iub':
         raise DataError(Fault(Kind.SHAPE, path, f'sem_seg must be (H, W) integers, this is {labels.dtype} of shape '
                               f'{labels.shape}', 'sem_seg'))
@@ -93,7 +63,8 @@ def read_normal(path: str) -> np.ndarray:
         normal = _unit_interval(path, normal, 'normal')
         normal *= 2
         normal -= 1
-    normal = normal.astype(np.float32, copy=False)
+    with np.errstate(over='ignore'):  # what float32 cannot hold is infinite, and no normal
+        normal = normal.astype(np.float32, copy=False)
     raise_first(length_faults(normal, path))
     # OpenCV's operations: NumPy is several times slower where an array of three channels meets one of a single one.
     length = cv2.sqrt(cv2.transform(cv2.multiply(normal, normal), np.ones((1, 3), np.float32)))
@@ -109,7 +80,7 @@ def read_depth(path: str, unit: float) -> np.ndarray:
 
     An array of floats holds metres; whole numbers, in a 16-bit picture or an array, hold multiples of ``unit`` metres.
     """
-    depth = _read_array(path, 'depth') if _is_array(path) else read_raster(path)
+    depth = read_array(path, 'depth') if is_array(path) else read_raster(path)
     depth = depth[..., 0] if depth.ndim == 3 and depth.shape[2] == 1 else depth
     if depth.ndim != 2 or depth.dtype.kind not in 'iuf':
         raise DataError(Fault(Kind.SHAPE, path, f'depth must be (H, W) numbers, this is {depth.dtype} of shape '
@@ -134,20 +105,30 @@ def read_albedo(path: str) -> np.ndarray:
 
 
 def read_mask(path: str) -> np.ndarray:
-    """Read (H, W) uint8, 1 inside: values of a mask of 0 and 1 that are not 0, of any other those in the upper half.
+    """Read (H, W) uint8, 1 inside.
 
-    Whole numbers of other than 8 and 16 bits are taken for as many of the two as they need.
+    One rule for files of all kinds. Of 0 and 1, or false and true, 1 is inside. Other whole numbers are shares of 255
+    or, where one is larger, of 65535, and those in the upper half are inside. Floats lie in [0, 1], and those above 0.5
+    are inside. Of several channels the largest counts, that of transparency apart.
+
+    Raises:
+        DataError: for anything else.
+        ImageReadError: if the file is no picture, or one whose values are not exact.
     """
-    mask = _read_array(path, 'mask') if _is_array(path) else read_raster(path)
+    mask = read_array(path, 'mask') if is_array(path) else read_raster(path, exact=True)
     if mask.ndim == 3 and mask.shape[2] in (2, 4):
         mask = mask[..., :-1]
     mask = mask.max(axis=2) if mask.ndim == 3 else mask
     if mask.ndim != 2:
         raise DataError(Fault(Kind.SHAPE, path, f'mask must be (H, W), this is {mask.shape}', 'mask'))
-    if mask.dtype.kind in 'iu' and mask.max() > 1:
-        wide = mask.dtype == np.uint16 or mask.max() > np.iinfo(np.uint8).max
-        return (mask > np.iinfo(np.uint16 if wide else np.uint8).max // 2).astype(np.uint8)
-    return (mask > 0.5).astype(np.uint8)
+    largest = 1 if mask.dtype.kind in 'bf' else np.iinfo(np.uint16).max
+    if not (mask.min() >= 0 and mask.max() <= largest):  # NaN included
+        raise DataError(Fault(Kind.SHAPE, path, f'mask of {mask.dtype} must lie in 0 to {largest}, this goes from '
+                              f'{mask.min()} to {mask.max()}', 'mask', 'save 0 and 1, or 0 and 255 in 8 bits'))
+    if mask.dtype.kind == 'f':
+        return (mask > 0.5).astype(np.uint8)
+    full = next(full for full in (1, np.iinfo(np.uint8).max, largest) if mask.max() <= full)
+    return (mask > full // 2).astype(np.uint8)
 
 
 def read_intrinsics(path: str) -> np.ndarray:
@@ -161,12 +142,13 @@ def read_intrinsics(path: str) -> np.ndarray:
     if Path(path).suffix.lower() == '.json':
         values = _read_intrinsics_json(path)
     else:
-        values = _read_array(path, 'K')
+        values = read_array(path, 'K')
     try:
-        matrix = np.asarray(values, dtype=np.float32).reshape(3, 3)
-    except (TypeError, ValueError) as error:
+        matrix = numbers(values, np.float32).reshape(3, 3)
+    except ValueError as error:
         raise DataError(Fault(Kind.SHAPE, path, 'K must be a 3x3 matrix of numbers', 'K')) from error
-    if not np.isfinite(matrix).all() or matrix[0, 0] <= 0 or matrix[1, 1] <= 0 or matrix[2].tolist() != [0, 0, 1]:
+    if not np.isfinite(matrix).all() or matrix[0, 0] <= 0 or matrix[1, 1] <= 0 or matrix[1, 0] != 0 \
+            or matrix[2].tolist() != [0, 0, 1]:
         raise DataError(Fault(Kind.CAMERA, path, 'K must be [[fx, s, cx], [0, fy, cy], [0, 0, 1]] with fx, fy > 0 in '
                               f'pixels, this is {matrix.tolist()}', 'K'))
     return matrix
@@ -194,27 +176,10 @@ def _read_intrinsics_json(path: str) -> Any:
     return [[values['fx'], 0, values['cx']], [0, values['fy'], values['cy']], [0, 0, 1]]
 
 
-def _is_array(path: str) -> bool:
-    return path.lower().endswith((*ARRAY_ENDINGS, EXR_ENDING))
-
-
-def _read_array(path: str, key: str) -> np.ndarray:
-    """Read an ``.npy``, the one array or that called ``key`` of an ``.npz``, or the channels of an OpenEXR file."""
-    if path.lower().endswith(EXR_ENDING):
-        return read_exr(path, channels=1 if key == 'depth' else 3, layer=key)
-    with open_numpy(path, key) as loaded:
-        if isinstance(loaded, np.ndarray):
-            return loaded
-        names = loaded.files
-        if key not in names and len(names) != 1:
-            raise DataError(Fault(Kind.MISSING_FIELD, path, unknown_name(key, names, 'array'), key))
-        return loaded[key if key in names else names[0]]
-
-
 def _three_channels(path: str, name: str) -> np.ndarray:
     """Read (H, W, 3) of an array or, RGB without alpha, of a picture."""
-    if _is_array(path):
-        stored = _read_array(path, name)
+    if is_array(path):
+        stored = read_array(path, name)
     else:
         stored = read_raster(path)
         stored = stored[..., :3] if stored.ndim == 3 and stored.shape[2] == 4 else stored
@@ -226,7 +191,7 @@ def _three_channels(path: str, name: str) -> np.ndarray:
 
 def _unit_interval(path: str, stored: np.ndarray, name: str) -> np.ndarray:
     """Levels of 8 or 16 bits as float32 in [0, 1]."""
-    if stored.dtype not in (np.uint8, np.uint16):
+    if stored.dtype.kind != 'u' or stored.dtype.itemsize > 2:
         raise DataError(Fault(Kind.SHAPE, path, f'{name} is stored as {stored.dtype}', name,
                               'save 8 or 16 bits, or floats'))
     levels = stored.astype(np.float32)

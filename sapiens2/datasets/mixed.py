@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Optional, Union
 
@@ -42,8 +42,7 @@ class MixedDataset(ConcatDataset):
                  lazy_init: bool = False) -> None:
         built = [build_from(DATASETS, part, pipeline=pipeline, lazy_init=lazy_init) for part in datasets]
         _check_parts(built)
-        _check_weights(weights, len(built))
-        self._weights = weights
+        self._weights = _shares(weights, len(built))
         every_key = sorted({key for part in built for key in part.metainfo})  # checked already, in fewer words
         super().__init__(built, lazy_init=lazy_init, ignore_keys=every_key)
 
@@ -88,9 +87,15 @@ def _check_parts(parts: Sequence[BaseHumanDataset]) -> None:
                                 'same target or classes, and map what is stored to them')
 
 
-def _check_weights(weights: Optional[Sequence[float]], count: int) -> None:
+def _shares(weights: Optional[Sequence[float]], count: int) -> Optional[list[float]]:
+    """``weights``, checked and divided by the largest, so that no sum of them is infinite."""
     if weights is None:
-        return
-    if len(weights) != count or not all(math.isfinite(weight) and weight > 0 for weight in weights):
-        raise DataError(f'MixedDataset.weights must hold one positive number for each of the {count} data sets, got '
-                        f'{list(weights)}; take out a data set that is not to be drawn')
+        return None
+    if not isinstance(weights, (list, tuple)) or len(weights) != count or not all(map(_is_weight, weights)):
+        raise DataError(f'MixedDataset.weights must be a list of one positive number for each of the {count} data sets,'
+                        f' this is {weights!r:.80}; take out a data set that is not to be drawn')
+    return [weight / max(weights) for weight in weights]
+
+
+def _is_weight(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= sys.float_info.max

@@ -9,9 +9,10 @@ from typing import Any, Optional
 import numpy as np
 
 from sapiens2.datasets.coco_images import image_of, read_images
-from sapiens2.datasets.coco_json import KeypointReader, cut_box, entry, new_place, objects, read_coco
-from sapiens2.datasets.errors import Fault, Place, collecting
+from sapiens2.datasets.coco_json import cut_box, entry, is_crowd, new_place, objects, read_coco
+from sapiens2.datasets.errors import DataError, Fault, Kind, Place, collecting
 from sapiens2.datasets.json_files import read_json
+from sapiens2.datasets.keypoint_reader import KeypointReader
 from sapiens2.datasets.metainfo import load_metainfo
 from sapiens2.datasets.rules.people import box_faults
 from sapiens2.datasets.walked import Found, WalkedDataset
@@ -66,6 +67,7 @@ class CocoPoseDataset(WalkedDataset):
         """Faults, and one entry a person."""
         content = read_coco(self.ann_file)
         self.reader = KeypointReader(content, self.keypoint_set, self.target, self.ann_file)
+        yield from self.reader.unknown_points()
         images: dict[Any, dict[str, Any]] = {}
         yield from read_images(content['images'], self.ann_file, self.data_prefix.get('img_path', ''), images)
         if self.bbox_file is None:
@@ -89,11 +91,13 @@ class CocoPoseDataset(WalkedDataset):
         """Annotated people."""
         ids: set[Any] = set()
         for annotation in annotations:
-            if annotation.get('iscrowd') or not annotation.get('keypoints'):
+            if not annotation.get('keypoints'):
                 continue
             faults: list[Fault] = []
             person = None
             with collecting(faults):
+                if is_crowd(annotation, Place(self.ann_file, f'annotation {annotation.get("id")}')):
+                    continue
                 person = self._annotated(annotation, images, ids, faults)
             yield from faults
             if person is not None:
@@ -118,10 +122,13 @@ class CocoPoseDataset(WalkedDataset):
             return None
         width, height = person['bboxes'][0, 2:] - person['bboxes'][0, :2]
         area = entry(annotation, 'area', place, 'number') if 'area' in annotation else width * height
+        if area < 0:
+            raise DataError(Fault(Kind.WRONG_TYPE, place, f'area must not be negative, this is {area}', 'area'))
         return {
             **person,
             'sample_id': f'{person["img_path"]} ({place.id})',
-            'ann_id': np.array([annotation['id']]),
+            # One that is text is no tensor; it stays in the sample's id.
+            **({'ann_id': np.array([annotation['id']])} if isinstance(annotation['id'], int) else {}),
             'bbox_scores': np.ones(1, dtype=np.float32),
             'area': np.array([area], dtype=np.float32),
             'points': points,
@@ -151,5 +158,5 @@ class CocoPoseDataset(WalkedDataset):
         """One person, the points in their places among those of the target."""
         info = super().get_data_info(idx)
         if 'points' in info:
-            info['keypoints'], info['keypoints_visible'] = self.reader.expand(info.pop('points'))
+            info.update(self.reader.expand(info.pop('points')))
         return info

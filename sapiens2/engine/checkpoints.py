@@ -15,31 +15,60 @@ from sapiens2.models.checkpoints import CheckpointError, load_pickle, open_check
 from sapiens2.models.checkpoints.load import match
 from sapiens2.utils.atomic import atomic_path
 
+AUTO = 'auto'  # ``resume`` of a config: go on from the newest checkpoint, or start anew if there is none
+
 # Of a checkpoint: values of trained parameters that ``state_dict``, the weights to use, lacks or holds otherwise.
 TRAINING_WEIGHTS = 'training_weights'
 # Of a checkpoint of an ``EMAHook``: averages of parameters that ``state_dict`` lacks (adapters).
 AVERAGED_WEIGHTS = 'averaged_weights'
+_SHOWN = 5  # faults of many
 STATE_KEYS = ('state_dict', 'optimizer', 'param_schedulers', 'message_hub', 'meta')
 
 
-def latest_checkpoint(work_dir: Union[str, Path]) -> Optional[Path]:
-    """The checkpoint with most iterations in ``work_dir``, None if there is none.
+def latest_checkpoint(work_dir: Union[str, Path], warn: Callable[[str], None]) -> Optional[Path]:
+    """The checkpoint with most iterations in ``work_dir``; None if there is none.
 
-    Checkpoints are written whole or not at all, so the newest file is good even after a crash, and the folder may have
-    been moved since (MMEngine's ``last_checkpoint`` holds an absolute path).
+    Checkpoints are written whole or not at all, but a copy of a folder, or a crash of the machine, may leave half a
+    file. Files are looked for by name: the folder may have been moved (MMEngine's ``last_checkpoint`` holds an absolute
+    path).
+
+    Args:
+        work_dir: folder of a run.
+        warn: told of each newer file that cannot be used.
+
+    Raises:
+        CheckpointError: if there are checkpoints and none can be used.
     """
     found = {int(match[1]): file for file in Path(work_dir).glob('iter_*.pth')
              if (match := re.fullmatch(r'iter_(\d+)\.pth', file.name))}
-    return found[max(found)] if found else None
+    reasons = []
+    for number in sorted(found, reverse=True):
+        try:
+            read_meta(found[number])
+        except (CheckpointError, OSError) as error:
+            reasons.append(str(error))
+        else:
+            for reason in reasons:
+                warn(f'The run goes on from {found[number].name}, since a newer checkpoint cannot be used. {reason}')
+            return found[number]
+    if reasons:
+        raise CheckpointError('no checkpoint in the folder can be used; move them away to start anew:\n'
+                              + '\n'.join(reasons))
+    return None
 
 
-def read_training_state(filename: Union[str, Path]) -> Mapping[str, Any]:
-    """A checkpoint of a training run, read into memory: the optimizer keeps tensors of a file that may be replaced.
+def read_training_state(filename: Union[str, Path], mmap: bool = False) -> Mapping[str, Any]:
+    """A checkpoint of a training run.
+
+    Args:
+        filename: the file.
+        mmap: map tensors from the file; by default all is read, since the optimizer keeps them and the file may be
+            replaced.
 
     Raises:
         CheckpointError: if the file is no checkpoint, or holds weights alone.
     """
-    checkpoint = load_pickle(Path(filename), mmap=False)
+    checkpoint = load_pickle(Path(filename), mmap=mmap)
     missing = [key for key in STATE_KEYS if not isinstance(checkpoint, Mapping) or key not in checkpoint]
     if missing:
         raise CheckpointError(f'{filename} holds no {", ".join(missing)}: it is no checkpoint of a training run. To '
@@ -48,6 +77,36 @@ def read_training_state(filename: Union[str, Path]) -> Mapping[str, Any]:
         raise CheckpointError(f"{filename}: meta lacks 'iter', the number of iterations that are done; the file is "
                               'damaged or of another program')
     return checkpoint
+
+
+def read_meta(filename: Union[str, Path]) -> Mapping[str, Any]:
+    """``meta`` of a checkpoint of a training run; its tensors are not read. Raises as ``read_training_state``."""
+    return read_training_state(filename, mmap=True)['meta']
+
+
+def check_fine_tuning(filename: Union[str, Path], meta: Mapping[str, Any], own: Optional[Mapping[str, Any]]) -> None:
+    """Check that a run trains the same parameters as the one that wrote ``filename``.
+
+    Args:
+        filename: a checkpoint, for the error.
+        meta: its entry of that name; older ones do not say.
+        own: ``FineTuning.description`` of the run that is to go on, None if everything is trained.
+
+    Raises:
+        CheckpointError: if not.
+    """
+    before = meta.get('fine_tuning', own)
+    if before != own:
+        raise CheckpointError(
+            f'{filename} cannot be resumed: its run has {_fine_tuning_text(before)}, this config has '
+            f'{_fine_tuning_text(own)}. Set fine_tuning as in that run, or start a new run from its weights with '
+            f'--cfg-options load_from={filename}, without --resume.')
+
+
+def _fine_tuning_text(description: Optional[Mapping[str, Any]]) -> str:
+    if description is None:
+        return 'no fine_tuning (all weights are trained)'
+    return f'fine_tuning=dict({", ".join(f"{key}={value!r}" for key, value in description.items())})'
 
 
 def write_training_state(checkpoint: Mapping[str, Any], path: Path) -> None:
@@ -93,7 +152,11 @@ def put_back(model: nn.Module, checkpoint: Mapping[str, Any], filename: Union[st
     try:
         model.load_state_dict({name: known[name] for name in model.state_dict() if name in known}, strict=False)
     except RuntimeError as error:
-        raise CheckpointError(f'{filename} cannot be resumed with this model. {error}') from error
+        _, *shapes = str(error).splitlines()
+        more = [f'and {len(shapes) - _SHOWN} more'] if len(shapes) > _SHOWN else []
+        raise CheckpointError('\n'.join([f'{filename} cannot be resumed with this model: other shapes. Resume with the '
+                                         'config of that run, or start a new run from its weights with load_from.',
+                                         *shapes[:_SHOWN], *more])) from error
     weights = weights_for_use()
     if weights.keys() != saved.keys():
         differing = sorted(weights.keys() ^ saved.keys())

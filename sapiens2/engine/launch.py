@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any, Optional, Union
 
 from mmengine.config import Config
-from mmengine.logging import print_log
 from torch import nn
 
-from sapiens2.engine.checkpoints import latest_checkpoint
+from sapiens2.engine.checkpoints import AUTO
 from sapiens2.engine.runner import Sapiens2Runner
 from sapiens2.utils.atomic import check_folder
 from sapiens2.utils.config import ConfigError, load_config
 
-AUTO = 'auto'
 AMP_WRAPPER = 'BFloat16OptimWrapper'
 
 
@@ -57,14 +55,14 @@ def train(cfg: Config, *, resume: Optional[str] = None, amp: bool = False) -> nn
         ConfigError: if data, the checkpoint or a package is missing.
     """
     check_data(cfg, 'train_dataloader', 'val_dataloader')
-    checkpoint = latest_checkpoint(cfg.work_dir) if resume == AUTO else resume
-    if resume == AUTO and checkpoint is None:
-        print_log(f'--resume: no checkpoint in {cfg.work_dir} yet, so the run starts at iteration 0', logger='current')
-    if checkpoint is not None:
+    if resume == AUTO:
+        cfg.resume = AUTO  # the runner looks for it
+    elif resume is not None:
+        check_file(resume, '--resume')
         cfg.started_from = cfg.get('load_from')  # what is frozen comes from there
-        cfg.load_from, cfg.resume = str(checkpoint), True
+        cfg.load_from, cfg.resume = str(resume), True
     if cfg.get('load_from'):
-        check_file(cfg.load_from, '--resume' if checkpoint else 'load_from')
+        check_file(cfg.load_from, 'load_from')
     if amp and cfg.optim_wrapper.get('type', 'OptimWrapper') == 'OptimWrapper':
         cfg.optim_wrapper.type = AMP_WRAPPER
     with missing_packages():
@@ -113,7 +111,7 @@ def build_runner(cfg: Config) -> Sapiens2Runner:
     """
     try:
         return Sapiens2Runner.from_cfg(cfg)
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise ConfigError(error.args[0]) from error
 
 
@@ -127,23 +125,24 @@ def check_data(cfg: Mapping[str, Any], *loaders: str) -> None:
     """Check that the files and folders of the data sets exist.
 
     Raises:
-        ConfigError: names each missing path, its entry, and the option that changes it.
+        ConfigError: names each missing path once, its entries, and the option that changes it.
     """
-    faults = []
+    faults: dict[str, list[str]] = {}
     for loader in loaders:
         for entry, dataset in _datasets(cfg.get(loader) or {}, loader):
             root = dataset.get('data_root') or ''
             if root and not Path(root).is_dir():
-                faults.append(f'{entry}.data_root: folder {root!r} does not exist')
+                faults.setdefault(f'folder {root!r} does not exist', []).append(f'{entry}.data_root')
                 continue
             named = {**{key: dataset.get(key) for key in ('ann_file', 'bbox_file')},
                      **{f'data_prefix.{key}': value for key, value in (dataset.get('data_prefix') or {}).items()}}
             for key, value in named.items():
                 if isinstance(value, str) and value and not (Path(root) / value).exists():
-                    faults.append(f'{entry}.{key}: {str(Path(root) / value)!r} does not exist')
+                    faults.setdefault(f'{str(Path(root) / value)!r} does not exist', []).append(f'{entry}.{key}')
     if faults:
-        option = 'data_root' if 'data_root' in cfg else faults[0].split(':')[0]
-        raise ConfigError('\n'.join([*faults, f'Put the data there, or say where it is: --cfg-options {option}=PATH']))
+        option = 'data_root' if 'data_root' in cfg else next(iter(faults.values()))[0]
+        lines = [f'{", ".join(entries)}: {fault}' for fault, entries in faults.items()]
+        raise ConfigError('\n'.join([*lines, f'Put the data there, or say where it is: --cfg-options {option}=PATH']))
 
 
 def _datasets(node: Any, entry: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -20,16 +20,17 @@ STEP = 0.08
 _CELLS = 2**20
 
 
-def make_people(rng: np.random.Generator) -> list[Person]:
-    """One to four people, each near another, their surfaces ``CLEARANCE`` or more apart."""
+def make_people(rng: np.random.Generator, most: int = len(CROWD)) -> list[Person]:
+    """One to ``most`` people, each near another, their surfaces ``CLEARANCE`` or more apart."""
+    chances = np.array(CROWD[:most])
     people: list[Person] = []
     taken = np.zeros(0, np.int64)
-    for _ in range(1 + rng.choice(len(CROWD), p=CROWD)):
+    for _ in range(1 + rng.choice(len(chances), p=chances / chances.sum())):
         person = make_person(rng)
         if people:
+            taken = _distinct(np.concatenate([taken, _around(_cells(people[-1]))]))
             person = _find_place(rng, person, people, taken)
         people.append(person)
-        taken = np.union1d(taken, _around(_cells(person)))
     return people
 
 
@@ -42,7 +43,7 @@ def _find_place(rng: np.random.Generator, person: Person, others: list[Person], 
         place = start + distance * np.array([np.cos(angle), np.sin(angle)])
         moved = _moved(person, place)
         if min(np.linalg.norm(place - middle) for middle in middles) >= NEAREST \
-                and not np.isin(_cells(moved), taken).any():
+                and not _has_any(taken, _cells(moved)):
             return moved
         distance += STEP
 
@@ -57,11 +58,23 @@ def _moved(person: Person, place: np.ndarray) -> Person:
 def _cells(person: Person) -> np.ndarray:
     """(n,) numbers of the cells of space that hold vertices."""
     x, y, z = (np.floor(person.mesh.vertices / CLEARANCE).astype(np.int64) + _CELLS // 2).T
-    return np.unique((x * _CELLS + y) * _CELLS + z)
+    return _distinct((x * _CELLS + y) * _CELLS + z)
 
 
 def _around(cells: np.ndarray) -> np.ndarray:
     """The cells and their 26 neighbours."""
     near = np.arange(-1, 2)
     steps = ((near[:, None, None] * _CELLS + near[:, None]) * _CELLS + near).ravel()
-    return np.unique(cells[:, None] + steps)
+    return _distinct((cells[:, None] + steps).ravel())
+
+
+def _distinct(numbers: np.ndarray) -> np.ndarray:
+    """Like ``np.unique``, which takes several times as long for hundreds of thousands of integers."""
+    numbers = np.sort(numbers)
+    return numbers[np.append(True, numbers[1:] != numbers[:-1])]
+
+
+def _has_any(ordered: np.ndarray, numbers: np.ndarray) -> bool:
+    """Whether any of the numbers is among others, which are in order."""
+    place = np.searchsorted(ordered, numbers)
+    return bool((ordered[np.minimum(place, len(ordered) - 1)] == numbers).any())

@@ -3,9 +3,9 @@
 ::
 
     manifest.json            options, and versions of the packages
-    samples.jsonl            a line for each finished sample: its files and their SHA-256
+    samples.jsonl            a line for each finished sample: its number, its split and the SHA-256 of its files
     train/images/000000.jpg  and labels, instances, masks, normals, albedos, depths, cameras, people
-    val/images/000009.jpg
+    val/images/000001.jpg
     annotations/keypoints_train.json, keypoints_val.json    COCO, 308 key points
 
 Normals are 16-bit RGB of (n + 1) / 2, albedos 16-bit linear RGB, depths float32 metres.
@@ -16,16 +16,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 from filelock import FileLock, Timeout
 
 from sapiens2.datasets.errors import DataError
 from sapiens2.datasets.json_files import read_json
 from sapiens2.datasets.metainfo import load_metainfo
+from sapiens2.synth.manifest import note_options
 from sapiens2.synth.sample import FOLDERS
 from sapiens2.utils.atomic import atomic_path
 
@@ -38,7 +39,8 @@ class SynthFolder:
 
     Args:
         root: made when missing.
-        val_every: each so many-th sample is for validation; 0 for none.
+        val_every: one of so many samples is for validation, 0 for none: the second of each so many, so that two
+            samples are enough to have one, and that it never depends on how many there are.
     """
 
     def __init__(self, root: str | os.PathLike, val_every: int = 10) -> None:
@@ -47,7 +49,7 @@ class SynthFolder:
 
     def split(self, index: int) -> str:
         """'train' or 'val', whatever the number of samples."""
-        return 'val' if self.val_every and index % self.val_every == self.val_every - 1 else 'train'
+        return 'val' if self.val_every and index % self.val_every == 1 % self.val_every else 'train'
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -69,38 +71,55 @@ class SynthFolder:
             yield
 
     def open(self, options: Mapping[str, Any], versions: Mapping[str, str]) -> set[int]:
-        """Note what is generated here and with which packages, or compare with what was noted; the samples there are.
+        """Note what is generated here and with which packages, or compare with what was noted.
+
+        Returns:
+            Numbers of the samples that are there with all of their files; others are taken off the list.
 
         Raises:
-            DataError: if the folder holds samples of other options.
+            DataError: if the folder holds samples of other options, or its notes are damaged.
         """
-        path = self.root / MANIFEST
-        manifest: dict[str, Any] = {'options': dict(options), 'versions': []}
-        if path.exists():
-            manifest = read_json(str(path))
-            for name, value in options.items():
-                if manifest['options'].get(name) != value:
-                    raise DataError(f'{path}: {name} is {manifest["options"].get(name)!r} for the samples in this '
-                                    f'folder, and {value!r} was asked for; give another folder')
-        if dict(versions) not in manifest['versions']:
-            manifest['versions'].append(dict(versions))
-            with atomic_path(path) as partial:
-                partial.write_text(json.dumps(manifest, indent=2), encoding='utf-8')
-        return {record['index'] for record in self.records()}
+        note_options(self.root / MANIFEST, options, versions)
+        listed = self.records()
+        names = {(split, folder): set(os.listdir(path)) if (path := self.root / split / folder).is_dir() else set()
+                 for split in SPLITS for folder in FOLDERS}
+        whole = [record for record in listed
+                 if all(self.path(record['index'], folder).name in names[record['split'], folder]
+                        for folder in FOLDERS)]
+        self._write_list(whole)
+        return {record['index'] for record in whole}
 
-    def records(self) -> Iterator[dict[str, Any]]:
-        """The finished samples. A line that a crash has cut off is none; it is taken off the list."""
+    def records(self) -> list[dict[str, Any]]:
+        """The finished samples, by their numbers. A last line that a crash has cut off is none.
+
+        Raises:
+            DataError: if a line is no record.
+        """
         path = self.root / SAMPLES
-        if not path.exists():
-            return
-        content = path.read_bytes()
-        if not content.endswith(b'\n') and content:
-            whole = content[:content.rfind(b'\n') + 1]
-            with atomic_path(path) as partial:
-                partial.write_bytes(whole)
-            content = whole
-        for line in content.splitlines():
-            yield json.loads(line)
+        content = path.read_bytes() if path.exists() else b''
+        found = {}
+        for number, line in enumerate(content[:content.rfind(b'\n') + 1].splitlines(), 1):
+            record = self._record(line)
+            if record is None:
+                raise DataError(f'{path}: line {number} is no record of a sample: {line[:60]!r}; delete that line, and '
+                                f'the same command makes its sample again')
+            found[record['index']] = record
+        return [found[index] for index in sorted(found)]
+
+    def _record(self, line: bytes) -> Optional[dict[str, Any]]:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            return None
+        if isinstance(record, dict) and isinstance(index := record.get('index'), int) and index >= 0 \
+                and record.get('split') == self.split(index) and isinstance(hashes := record.get('sha256'), dict) \
+                and hashes.keys() == FOLDERS.keys():
+            return record
+        return None
+
+    def _write_list(self, records: Iterable[Mapping[str, Any]]) -> None:
+        with atomic_path(self.root / SAMPLES) as partial:
+            partial.write_text(''.join(json.dumps(record) + '\n' for record in records), encoding='utf-8')
 
     def path(self, index: int, folder: str) -> Path:
         """File of a sample in one of ``FOLDERS``."""
@@ -126,9 +145,10 @@ class SynthFolder:
             # A full disk is met while writing, where the system does not say of which file.
             raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
-    def write_annotations(self) -> None:
-        """Write the key points of all listed samples as COCO files, one for each split."""
-        records = sorted(self.records(), key=lambda record: record['index'])
+    def finish(self) -> None:
+        """Put the list in order, and write the key points of all its samples as COCO files, one for each split."""
+        records = self.records()
+        self._write_list(records)
         for split in SPLITS:
             chosen = [record['index'] for record in records if record['split'] == split]
             if chosen:

@@ -8,9 +8,10 @@ from typing import Any, Optional
 
 import numpy as np
 
-from sapiens2.synth.crowd import make_people
+from sapiens2.synth.crowd import CROWD, make_people
 from sapiens2.synth.folder import SynthFolder
 from sapiens2.synth.render import render, sample_camera, sample_photo, sample_surroundings
+from sapiens2.synth.render.framing import SHOTS
 from sapiens2.synth.sample import Sample
 from sapiens2.synth.scene import Camera, Person
 from sapiens2.utils.image_io import read_image
@@ -18,7 +19,6 @@ from sapiens2.utils.resample import cover
 
 # A picture shows people on at least this share of its pixels; a camera that misses them is drawn again.
 LEAST_SHARE = 0.02
-CAMERA_TRIES = 20
 
 
 @dataclass(frozen=True)
@@ -29,18 +29,22 @@ class Recipe:
         seed: another seed gives other people.
         size: (H, W), pixels.
         backgrounds: pictures to put people in front of, in place of made-up places.
+        most_people: in a picture, 1 to 4.
+        shots: kinds of ``SHOTS`` that are drawn.
     """
 
     seed: int
     size: tuple[int, int]
     backgrounds: tuple[str, ...] = field(default=())
+    most_people: int = len(CROWD)
+    shots: tuple[str, ...] = tuple(SHOTS)
 
     def __call__(self, index: int) -> Sample:
         """Sample ``index``, the same whatever was made before."""
         rng = np.random.default_rng([self.seed, index])
-        people = make_people(rng)
-        for _ in range(CAMERA_TRIES):
-            camera = sample_camera(rng, people, self.size)
+        people = make_people(rng, self.most_people)
+        while True:
+            camera = sample_camera(rng, people, self.size, self.shots)
             surroundings = sample_surroundings(rng, people, camera, background=self._background(rng))
             picture = render(people, camera, surroundings, rng, sample_photo(rng, self.size))
             if picture['mask'].mean() >= LEAST_SHARE:
@@ -74,13 +78,12 @@ def _describe(picture: dict[str, Any], people: Sequence[Person]) -> list[dict[st
     """What is known of each person of whom something is seen."""
     described = []
     for number, (person, seen) in enumerate(zip(people, picture['persons']), 1):
-        area = int(np.count_nonzero(picture['instance'] == number))
-        if area:
+        if seen['area']:
             x0, y0, x1, y1 = np.round(seen['bbox'].astype(float), 3).tolist()
             points = np.column_stack((np.round(seen['keypoints'].astype(float), 3), seen['visibility']))
             described.append({
-                'instance': number, 'bbox': [x0, y0, x1 - x0, y1 - y0], 'area': area, 'keypoints': points.tolist(),
-                'keypoints_3d': np.round(seen['keypoints_3d'].astype(float), 5).tolist(),
+                'instance': number, 'bbox': [x0, y0, x1 - x0, y1 - y0], 'area': seen['area'],
+                'keypoints': points.tolist(), 'keypoints_3d': np.round(seen['keypoints_3d'].astype(float), 5).tolist(),
                 'description': person.description})
     return described
 

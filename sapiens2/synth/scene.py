@@ -1,7 +1,8 @@
 """What is rendered: people as triangle meshes, their surroundings with lights, a camera.
 
-World frame: metres, right-handed, x right, y up, z towards the viewer; the ground is y = 0; a person with heading 0 faces
-+z. Camera frame: x right, y down, z forward, as everywhere else in the project. Left and right are the person's own.
+World frame: metres, right-handed, x right, y up, z towards the viewer; the ground is y = 0; a person with heading 0
+faces +z. Camera frame: x right, y down, z forward, as everywhere else in the project. Left and right are the person's
+own.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ def write_shards(folder: SynthFolder, size: int) -> None:
 
     A member is called like ``000042.images.jpg``, so WebDataset groups the files of a sample under ``000042``.
     """
-    records = sorted(folder.records(), key=lambda record: record['index'])
+    records = folder.records()
     for split in SPLITS:
         indices = [record['index'] for record in records if record['split'] == split]
         for number, start in enumerate(range(0, len(indices), size)):

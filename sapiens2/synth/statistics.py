@@ -12,6 +12,7 @@ from sapiens2.datasets.metainfo import load_metainfo
 from sapiens2.synth.folder import SynthFolder
 from sapiens2.utils.image_io import read_labels
 
+
 def statistics_of(folder: SynthFolder) -> dict[str, Any]:
     """Counts over all listed samples.
 

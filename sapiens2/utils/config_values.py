@@ -15,6 +15,15 @@ WHOLE_NUMBERS = {'train_cfg.max_iters': 1, 'train_cfg.val_interval': 1, 'train_c
 # Entry -> whether zero makes sense; all are finite and not negative.
 NUMBERS = {'optim_wrapper.optimizer.lr': True, 'optim_wrapper.optimizer.weight_decay': True,
            'optim_wrapper.clip_grad.max_norm': False, 'optim_wrapper.paramwise_cfg.layer_decay_rate': False}
+# Entries that hold a dictionary, if anything.
+DICTIONARIES = ('model', 'train_cfg', 'val_cfg', 'test_cfg', 'optim_wrapper', 'default_hooks', 'randomness', 'env_cfg',
+                'log_processor', 'visualizer', 'fine_tuning', 'train_dataloader', 'val_dataloader', 'test_dataloader')
+
+
+def dictionary_faults(cfg: Mapping[str, Any]) -> dict[str, str]:
+    """Entry -> text, for each that should hold a dictionary and holds something else."""
+    return {key: f'{key}: must be a dictionary, got {cfg[key]!r}' for key in DICTIONARIES
+            if cfg.get(key) is not None and not isinstance(cfg[key], Mapping)}
 
 
 def value_faults(cfg: Mapping[str, Any]) -> Iterator[str]:

@@ -15,6 +15,7 @@ import cv2
 import numpy as np
 
 from sapiens2.utils.atomic import atomic_path
+from sapiens2.utils.exact_pictures import grey_step, inexact_kind
 from sapiens2.utils.image_errors import DAMAGED, MAX_PIXELS, TOO_DEEP, ImageReadError
 from sapiens2.utils.image_headers import read_header
 from sapiens2.utils.image_integrity import JPEG_MAGIC, TIFF_MAGIC, decode_jpeg
@@ -25,6 +26,7 @@ Source = Union[str, os.PathLike, bytes]
 # So many pixels with four channels of 16 bits, uncompressed. A longer file is a film or an archive.
 MAX_BYTES = 8 * MAX_PIXELS
 _ORIENTATION_TAG = 0x0112
+_EXACT_REMEDY = 'save the values as a grey or palette PNG'
 # EXIF orientation -> what makes the picture stand upright.
 _UPRIGHT: dict[int, Callable[[np.ndarray], np.ndarray]] = {
     2: np.fliplr,
@@ -62,47 +64,48 @@ def read_image(source: Source) -> np.ndarray:
     return pillow_to_bgr(image, name)
 
 
-def read_raster(source: Source) -> np.ndarray:
+def read_raster(source: Source, exact: bool = False) -> np.ndarray:
     """Read the numbers that a picture file stores, upright, without converting depth or palette.
+
+    Args:
+        exact: refuse formats, such as JPEG, that do not give back the numbers that were stored.
 
     Returns:
         (H, W) or (H, W, C), RGB order, integers or floats as they are stored; a palette picture gives its indices, a
         black-and-white one 0 and 1.
 
     Raises:
-        ImageReadError: as ``read_image``.
+        ImageReadError: as ``read_image``, and for what ``exact`` refuses.
     """
     content, name = _content(source)
+    if exact and (kind := inexact_kind(content)):
+        raise ImageReadError(name, f'is {kind}: {_EXACT_REMEDY}')
     header = read_header(content, name)
     if header is not None and not header.exact_in_pillow:
         pixels = _decode_opencv(content, name, cv2.IMREAD_UNCHANGED)
         pixels = pixels if pixels.ndim == 2 else pixels[..., [2, 1, 0, 3][:pixels.shape[2]]]
         return _upright(pixels, header.exif)
     pixels = np.asarray(open_pillow(content, name))
-    return pixels.astype(np.uint8) if pixels.dtype == bool else pixels
+    pixels = pixels.astype(np.uint8) if pixels.dtype == bool else pixels
+    step = grey_step(content)
+    return pixels if step == 1 else pixels // pixels.dtype.type(step)
 
 
 def read_labels(source: Source) -> np.ndarray:
     """Read a label map as (H, W) integers, upright: grey values, or the indices of a palette picture.
 
     Raises:
-        ImageReadError: as ``read_image``; also for a colour picture, and for a JPEG, whose values are not exact.
+        ImageReadError: as ``read_image``; also for a colour picture, and for one whose values are not exact.
     """
-    content, name = _content(source)
-    if content.startswith(JPEG_MAGIC):
-        raise ImageReadError(name, 'a JPEG does not keep label values exactly: save label maps as PNG')
-    try:
-        pixels = read_raster(content)
-    except ImageReadError as error:
-        raise ImageReadError(name, error.reason) from error
+    pixels, name = read_raster(source, exact=True), _name(source)
     if pixels.ndim == 3 and pixels.shape[2] in (2, 4):
         pixels = pixels[..., :-1]
     if pixels.ndim == 3 and (pixels == pixels[..., :1]).all():
         pixels = pixels[..., 0]
     if pixels.ndim != 2 or pixels.dtype.kind not in 'iu':
         raise ImageReadError(
-            name, f'a label map holds one integer a pixel, this holds {pixels.dtype} of shape {pixels.shape}: save '
-            'the class indices as a grey or palette PNG')
+            name, f'a label map holds one integer a pixel, this holds {pixels.dtype} of shape {pixels.shape}: '
+            + _EXACT_REMEDY)
     return pixels
 
 
@@ -132,12 +135,17 @@ def write_image(path: Union[str, os.PathLike], image: np.ndarray, quality: int =
         partial.write_bytes(content.tobytes())
 
 
+def _name(source: Source) -> str:
+    """The name by which errors call it."""
+    return 'picture in memory' if isinstance(source, bytes) else os.fspath(source)
+
+
 def _content(source: Source) -> tuple[bytes, str]:
     """The bytes of a file, and the name by which errors call it."""
+    name = _name(source)
     if isinstance(source, bytes):
-        content, name = source, 'picture in memory'
+        content = source
     else:
-        name = os.fspath(source)
         try:
             status = os.stat(name)
             if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):

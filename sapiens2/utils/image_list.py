@@ -72,18 +72,28 @@ def _expand(item: str, recursive: bool, missing: list[str]) -> Iterator[ImageFil
         missing.append(_describe_missing(path))
 
 
-def _expand_folder(folder: Path, recursive: bool, missing: list[str]) -> Iterator[ImageFile]:
-    seen: set[str] = set()
-    count = 0
+def walk_folder(folder: Union[str, os.PathLike], recursive: bool = True) -> Iterator[tuple[str, list[str]]]:
+    """Each folder from ``folder`` down, with the names of its files, both in order; hidden ones are left out.
+
+    Symbolic links are followed, except one to a folder above itself, which would be walked for ever.
+    """
+    above: dict[str, frozenset[str]] = {os.fspath(folder): frozenset()}
     for place, sub_folders, names in os.walk(folder, followlinks=True):
-        real = os.path.realpath(place)
-        # A link to a folder above would be walked for ever.
-        sub_folders[:] = [] if real in seen or not recursive else sorted(
-            name for name in sub_folders if not name.startswith('.'))
-        if real in seen:
-            continue
-        seen.add(real)
-        for name in sorted(filter(_is_image, names)):
+        real, parents = os.path.realpath(place), above.pop(place)
+        sub_folders[:] = [] if real in parents or not recursive else sorted(_visible(sub_folders))
+        above.update((os.path.join(place, name), parents | {real}) for name in sub_folders)
+        if real not in parents:
+            yield place, sorted(_visible(names))
+
+
+def _visible(names: Sequence[str]) -> list[str]:
+    return [name for name in names if not name.startswith('.')]
+
+
+def _expand_folder(folder: Path, recursive: bool, missing: list[str]) -> Iterator[ImageFile]:
+    count = 0
+    for place, names in walk_folder(folder, recursive):
+        for name in filter(_is_image, names):
             count += 1
             path = Path(place, name)
             yield ImageFile(path, path.relative_to(folder))
@@ -92,10 +102,7 @@ def _expand_folder(folder: Path, recursive: bool, missing: list[str]) -> Iterato
 
 
 def _expand_list(path: Path, recursive: bool, missing: list[str]) -> Iterator[ImageFile]:
-    # Names of files are bytes; those that are no UTF-8 are kept as Python keeps them.
-    lines = path.read_text(encoding='utf-8-sig', errors='surrogateescape').splitlines()
-    entries = [(number, line.strip()) for number, line in enumerate(lines, 1)
-               if line.strip() and not line.lstrip().startswith('#')]
+    entries = [(number, line) for number, line in enumerate(list_lines(path), 1) if line and not line.startswith('#')]
     if not entries:
         missing.append(f'{path}: the list names no file')
     for number, entry in entries:
@@ -106,6 +113,21 @@ def _expand_list(path: Path, recursive: bool, missing: list[str]) -> Iterator[Im
         else:
             yield from _expand(place, recursive, wrong)
         missing.extend(f'{path}, line {number}: {text}' for text in wrong)
+
+
+def list_lines(path: Path) -> list[str]:
+    """The lines of a text file of names, without the blanks round them.
+
+    Only a line feed ends a line: a name may hold the separators that Unicode knows besides. Names of files are bytes;
+    those that are no UTF-8 are kept as Python keeps them.
+
+    Raises:
+        OSError: if the file cannot be read, or holds NUL characters, as UTF-16 does.
+    """
+    text = path.read_text(encoding='utf-8-sig', errors='surrogateescape')
+    if '\0' in text:
+        raise OSError(f'{path}: it is no text in UTF-8')
+    return [line.strip(' \t\r') for line in text.split('\n')]
 
 
 def _is_image(name: str) -> bool:

@@ -77,13 +77,14 @@ def draw_people(
 
     Args:
         people: ``keypoints`` (people, K, 2), ``keypoint_scores`` (people, K) and, if boxes are to be drawn,
-            ``bboxes`` (people, 4) x1, y1, x2, y2; pixels of ``image``.
+            ``bboxes`` (people, 4) x1, y1, x2, y2; pixels of ``image``. ``keypoints_hidden`` (people, K), positive for
+            points that are drawn hollow.
     """
     keypoints = people['keypoints']
     if not len(keypoints):
         return image.copy()
     return draw_pose(image, keypoints, people['keypoint_scores'], point_table(keypoints.shape[1], dataset_meta),
-                     people.get('bboxes'), score_thr)
+                     people.get('bboxes'), score_thr, hidden=people.get('keypoints_hidden'))
 
 
 def _depth_picture(depth: np.ndarray, legend: bool) -> np.ndarray:

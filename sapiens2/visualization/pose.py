@@ -73,9 +73,9 @@ def _line(image: np.ndarray, start: np.ndarray, end: np.ndarray, width: float, c
 
 
 def _draw_person(
-        canvas: np.ndarray, keypoints: np.ndarray, visible: np.ndarray, meta: Mapping[str, Any],
+        canvas: np.ndarray, keypoints: np.ndarray, visible: np.ndarray, hidden: np.ndarray, meta: Mapping[str, Any],
         parts: Sequence[str]) -> None:
-    """Lines and points of one person, in place, sized by what is visible of the person."""
+    """Lines and points of one person, in place, sized by what is visible of the person; hidden points are hollow."""
     part_of = np.array(parts)
     whole = _extent(keypoints[visible])
     extents = {part: _extent(keypoints[visible & (part_of == part)]) for part in _RADIUS}
@@ -88,16 +88,19 @@ def _draw_person(
     for index in sorted(np.flatnonzero(visible), key=lambda i: _DRAWING_ORDER[parts[i]]):
         part = parts[index]
         radius = float(np.clip(_RADIUS[part] * extents[part], 0.7, 0.009 * whole + 0.7))
-        if radius > 2:
-            cv2.circle(canvas, _point(keypoints[index]), _fixed(radius + max(0.75, 0.25 * radius)), (255, 255, 255),
-                       cv2.FILLED, cv2.LINE_AA, _SHIFT)
-        cv2.circle(canvas, _point(keypoints[index]), _fixed(radius), _bgr(meta['keypoint_colors'][index]),
-                   cv2.FILLED, cv2.LINE_AA, _SHIFT)
+        fill, edge = _bgr(meta['keypoint_colors'][index]), (255, 255, 255)
+        if hidden[index]:
+            fill, edge, radius = edge, fill, radius + 0.7
+        if radius > 2 or hidden[index]:
+            cv2.circle(canvas, _point(keypoints[index]), _fixed(radius + max(0.75, 0.25 * radius)), edge, cv2.FILLED,
+                       cv2.LINE_AA, _SHIFT)
+        cv2.circle(canvas, _point(keypoints[index]), _fixed(radius), fill, cv2.FILLED, cv2.LINE_AA, _SHIFT)
 
 
 def draw_pose(
         image: np.ndarray, keypoints: np.ndarray, scores: np.ndarray, meta: Mapping[str, Any],
-        boxes: Optional[np.ndarray] = None, score_thr: float = 0.3, alpha: float = 0.85) -> np.ndarray:
+        boxes: Optional[np.ndarray] = None, score_thr: float = 0.3, alpha: float = 0.85,
+        hidden: Optional[np.ndarray] = None) -> np.ndarray:
     """A copy of ``image`` with the skeletons of all people.
 
     Line widths and point sizes follow the size of each person and of its hands and face in the picture.
@@ -109,14 +112,16 @@ def draw_pose(
         meta: table of the K points, ``sapiens2.datasets.metainfo.load_metainfo``.
         boxes: (people, 4) x1, y1, x2, y2 in pixels of ``image``, drawn thinly.
         alpha: opacity of lines and points.
+        hidden: (people, K), true where a point cannot be seen; it is drawn hollow.
     """
     canvas = image.copy()
     parts = _part_of_point(meta)
     largest = 16 * max(image.shape[:2])
-    for points, point_scores in zip(np.asarray(keypoints, dtype=np.float64), np.asarray(scores)):
+    hidden = np.zeros(np.shape(scores)) if hidden is None else hidden
+    for points, point_scores, unseen in zip(np.asarray(keypoints, dtype=np.float64), np.asarray(scores), hidden):
         # OpenCV's fixed-point coordinates overflow far outside the picture.
         near = np.isfinite(points).all(axis=-1) & (np.abs(np.nan_to_num(points)) < largest).all(axis=-1)
-        _draw_person(canvas, points, near & (point_scores >= score_thr), meta, parts)
+        _draw_person(canvas, points, near & (point_scores >= score_thr), unseen, meta, parts)
     drawn = cv2.addWeighted(canvas, alpha, image, 1 - alpha, 0)
     if boxes is not None and len(boxes):
         width = max(1, round(max(image.shape[:2]) / 900))

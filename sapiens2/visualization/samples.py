@@ -17,7 +17,7 @@ from sapiens2.visualization.text import put_text, text_size
 
 
 def draw_sample(inputs: torch.Tensor, sample: DataSample, dataset_meta: Mapping[str, Any],
-                points: Optional[tuple[np.ndarray, np.ndarray]] = None,
+                points: Optional[tuple[np.ndarray, np.ndarray, np.ndarray]] = None,
                 source: Optional[np.ndarray] = None) -> np.ndarray:
     """One BGR picture: the network's input, then each target drawn, in a row.
 
@@ -25,7 +25,7 @@ def draw_sample(inputs: torch.Tensor, sample: DataSample, dataset_meta: Mapping[
         inputs: (3, H, W) uint8 BGR.
         sample: its ``gt_fields`` are drawn over the input, its ``eval_fields`` over ``source``.
         dataset_meta: names, links and colours of key points, or of classes.
-        points: (1, K, 2) x, y, pixels of the input, and (1, K), positive where labelled.
+        points: (1, K, 2) x, y, pixels of the input, and twice (1, K), positive where labelled, and where hidden.
         source: (H, W, 3) BGR picture of the size of ``eval_fields``.
     """
     picture = np.ascontiguousarray(inputs.numpy().transpose(1, 2, 0))
@@ -43,20 +43,33 @@ def draw_sample(inputs: torch.Tensor, sample: DataSample, dataset_meta: Mapping[
     return beside(pictures, gap=max(2, picture.shape[1] // 50))
 
 
-def _draw_points(
-        picture: np.ndarray, points: np.ndarray, visible: np.ndarray, meta: Mapping[str, Any]) -> np.ndarray:
-    """Skeleton and points, with the names of the body's; hundreds of others would hide the picture."""
-    drawn = draw_people(picture, {'keypoints': points, 'keypoint_scores': visible}, dataset_meta=meta)
+def _draw_points(picture: np.ndarray, points: np.ndarray, visible: np.ndarray, hidden: np.ndarray,
+                 meta: Mapping[str, Any]) -> np.ndarray:
+    """Skeleton and points, with the names of the body's; hundreds of others would hide the picture.
+
+    A name for which there is no room beside its point is left out.
+    """
+    drawn = draw_people(picture, {'keypoints': points, 'keypoint_scores': visible, 'keypoints_hidden': hidden},
+                        dataset_meta=meta)
     size = max(9, round(max(picture.shape[:2]) / 48))
     named = COCO17_NAMES if len(meta['keypoint_names']) > 40 else meta['keypoint_names']
-    for name, (x, y), seen in zip(meta['keypoint_names'], points[0], visible[0]):
-        if seen > 0 and name in named:
-            text = name.replace('_', ' ')
-            # Right of the point, or left of it near the right edge; a shadow keeps it legible on any ground.
-            width = text_size(text, size)[0]
-            left = round(float(x)) + size // 2
-            left = left if left + width < picture.shape[1] else left - width - size
-            top = round(float(y)) - size // 2
-            put_text(drawn, text, (left + 1, top + 1), size, (0, 0, 0))
-            put_text(drawn, text, (left, top), size, (255, 255, 255))
+    shown = [(name.replace('_', ' '), xy) for name, xy, seen in zip(meta['keypoint_names'], points[0], visible[0])
+             if seen > 0 and name in named]
+    free = np.ones(picture.shape[:2], dtype=bool)
+    for _, (x, y) in shown:  # a name must not hide another point
+        free[max(0, round(float(y)) - 3):max(0, round(float(y)) + 3),
+             max(0, round(float(x)) - 3):max(0, round(float(x)) + 3)] = False
+    for text, (x, y) in shown:
+        width, height = text_size(text, size)
+        x, y = round(float(x)), round(float(y))
+        beside_it = ((x + size // 2, y - height // 2), (x - width - size // 2, y - height // 2),
+                     (x - width // 2, y - height - size // 2), (x - width // 2, y + size // 2))
+        for left, top in beside_it:
+            space = free[max(0, top):max(0, top + height), max(0, left):max(0, left + width)]
+            if space.shape == (height, width) and space.all():
+                space[:] = False
+                # A shadow keeps it legible on any ground.
+                put_text(drawn, text, (left + 1, top + 1), size, (0, 0, 0))
+                put_text(drawn, text, (left, top), size, (255, 255, 255))
+                break
     return drawn

@@ -105,7 +105,7 @@ def test_sets_by_name(tmp_path: Path) -> None:
         build(tmp_path, [annotation(keypoints=flat(1))], names=('tail',))
     with pytest.raises(DataError, match='coco_wholebody'):
         build(tmp_path, [annotation()], keypoint_set='coco_wholebodi')
-    with pytest.raises(DataError, match='set keypoint_set'):
+    with pytest.raises(DataError, match=r"hold 15 numbers, not 51 \(keypoint_set='coco'\), 399"):
         build(tmp_path, [annotation(keypoints=flat(5))], names=None)
 
 

@@ -109,7 +109,7 @@ def test_map_by_names_background_and_empty_pictures(tmp_path: Path) -> None:
     (dict(segmentation=[[1, 2, 1e9, 4, 5, 6]]), 'far outside the picture of 30 x 20'),
     (dict(segmentation=dict(size=[W, H], counts=[600])), r'size \(H, W\) \[30, 20\], the picture has \[20, 30\]'),
     (dict(segmentation=dict(size=[H, W], counts=[5, 7])), 'counts of 12 pixels in all, the picture has 600'),
-    (dict(segmentation=dict(size=[H, W], counts=[-5, 605])), 'counts of 600 pixels'),
+    (dict(segmentation=dict(size=[H, W], counts=[-5, 605])), 'counts from -5 to 605'),
     (dict(segmentation=dict(size=[H, W], counts='06')), 'counts of 6 pixels'),
     (dict(segmentation=dict(size=[H, W], counts='')), "counts ''"),
     (dict(segmentation=dict(size=[H, W], counts='~')), "counts '~'"),

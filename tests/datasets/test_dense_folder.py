@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -303,7 +304,7 @@ def test_empty_folders_and_lists_that_are_no_text_are_data_errors(root: Path, tm
     (root / 'nothing').mkdir()
     with pytest.raises(DataError, match=r"data_prefix\['img_path'\].*no picture in this folder"):
         DenseFolderDataset(data_root=str(root), data_prefix=dict(img_path='nothing'))
-    (root / 'split.txt').write_bytes(b'\xff\xfe\n')
+    (root / 'split.txt').write_text('a.JPG\n', encoding='utf-16')
     with pytest.raises(DataError, match='split.txt: cannot be read as a list'):
         DenseFolderDataset(data_root=str(root), ann_file='split.txt', data_prefix=dict(img_path='images'))
 
@@ -312,3 +313,41 @@ def test_depth_must_be_numbers(tmp_path: Path) -> None:
     np.save(tmp_path / 'depth.npy', np.zeros((4, 4), complex))
     with pytest.raises(DataError, match='depth.npy: .*complex'):
         read_depth(str(tmp_path / 'depth.npy'), 0.001)
+
+
+def test_links_in_circles_end(root: Path) -> None:
+    for name in ('one', 'two'):
+        (root / 'labels' / name).symlink_to('.')
+        (root / 'images/sub' / name).symlink_to('..')
+    dataset = build(root, prefix=dict(sem_seg='labels'))
+    assert [dataset.get_data_info(i)['img_id'] for i in range(len(dataset))] == ['a.JPG', 'sub/b.c.JPG']
+
+
+def test_lists_name_files_with_any_separator(root: Path) -> None:
+    for folder, ending in (('images', 'JPG'), ('labels', 'png')):
+        (root / folder / f'a.{ending}').rename(root / folder / f'x\u2028y\x85.{ending}')
+    (root / 'split.txt').write_bytes('x\u2028y\x85\r\n ./sub/b.c.JPG \n'.encode())
+    dataset = build(root, prefix=dict(sem_seg='labels'), ann_file='split.txt')
+    assert [dataset.get_data_info(i)['img_id'] for i in range(2)] == ['x\u2028y\x85.JPG', 'sub/b.c.JPG']
+
+
+def test_names_that_are_no_utf8(root: Path) -> None:
+    name = os.fsdecode(b'\xff\xfe')
+    for folder, ending in (('images', 'JPG'), ('labels', 'png')):
+        (root / folder / f'a.{ending}').rename(root / folder / f'{name}.{ending}')
+    (root / 'split.txt').write_bytes(b'\xff\xfe\n')
+    dataset = build(root, TRAIN[:2], prefix=dict(sem_seg='labels'), ann_file='split.txt')
+    assert dataset[0]['img_path'] == str(root / 'images' / f'{name}.JPG')
+
+
+def test_one_camera_beside_the_images_is_found(root: Path) -> None:
+    found = build(root, TRAIN[:2], prefix=dict(depth='depths', K='cameras'))
+    assert found[0]['K'].tolist() == CAMERA
+    save(root / 'K.npy', np.array(CAMERA, float))
+    with pytest.raises(DataError, match='K.npy: it and .*camera.json could both be'):
+        build(root, prefix=dict(depth='depths', K='cameras'))
+
+
+def test_label_maps_must_be_dictionaries(root: Path) -> None:
+    with pytest.raises(DataError, match='label_map must be a dictionary'):
+        build(root, prefix=dict(sem_seg='labels'), label_map=[1, 2])

@@ -58,10 +58,16 @@ def test_pipeline_is_that_of_parts_without_one() -> None:
     assert mixed[0][:2] == ('a', 0) and mixed[3] == 'c'
 
 
-@pytest.mark.parametrize('weights', [[1], [1, 0], [1, -2], [1, float('nan')]])
-def test_weights_that_cannot_be(weights: list[float]) -> None:
+@pytest.mark.parametrize('weights', [
+    [1], [1, 0], [1, -2], [1, float('nan')], [1, float('inf')], ['1', '1'], 'ab', 3, [None, 1], [True, True],
+    {'a': 1, 'b': 1}, [1, 10**400]])
+def test_weights_that_cannot_be(weights: Any) -> None:
     with pytest.raises(DataError, match='one positive number for each of the 2'):
         mixture(weights=weights)
+
+
+def test_weights_whose_sum_is_infinite() -> None:
+    assert mixture(weights=[1e308, 1e308]).weights == [0.5, 0.5]
 
 
 def test_parts_that_do_not_go_together() -> None:

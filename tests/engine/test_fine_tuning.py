@@ -129,6 +129,25 @@ class TestLoRA:
         with pytest.raises(CheckpointError, match='on top of other weights'):
             train(make_cfg(data, tmp_path / 'third', **resumed))
 
+    @pytest.mark.parametrize('before, now, message', [
+        (LORA, None, r"its run has fine_tuning=dict\(type='LoRA', rank=2, .*this config has no fine_tuning"),
+        (None, LORA, r"its run has no fine_tuning .*this config has fine_tuning=dict\(type='LoRA', rank=2"),
+        (LORA, dict(LORA, rank=4), 'rank=2, .*rank=4'),
+        (LORA, dict(type='FrozenBackbone'), "type='LoRA'.*type='FrozenBackbone'"),
+    ])
+    def test_resume_with_other_parameters_is_one_message(self, data: str, base: Path, tmp_path: Path, before: Any,
+                                                         now: Any, message: str) -> None:
+        train(make_cfg(data, tmp_path / 'run', fine_tuning=before, load_from=str(base)))
+        with pytest.raises(CheckpointError, match=message) as error:
+            train(make_cfg(data, tmp_path / 'second', fine_tuning=now, resume=True,
+                           load_from=str(tmp_path / 'run' / 'iter_2.pth')))
+        assert 'without --resume' in str(error.value) and len(str(error.value).splitlines()) == 1
+
+    def test_dropout_may_change(self, data: str, base: Path, tmp_path: Path) -> None:
+        train(make_cfg(data, tmp_path / 'run', fine_tuning=LORA, load_from=str(base)))
+        train(make_cfg(data, tmp_path / 'second', fine_tuning=dict(LORA, dropout=0.5), resume=True,
+                       load_from=str(tmp_path / 'run' / 'iter_2.pth')))
+
     def test_unknown_target_is_named(self, data: str, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="fine_tuning.target_modules: unknown linear layer .*'wqq'.*'wq'"):
             train(make_cfg(data, tmp_path / 'run', fine_tuning=dict(LORA, target_modules=['wqq'])))
@@ -138,6 +157,14 @@ def test_lack_of_peft_is_one_message(data: str, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, 'peft', None)
     with pytest.raises(ImportError, match=r'needs peft: pip install "sapiens2\[lora\]"'):
         train(make_cfg(data, tmp_path / 'run', fine_tuning=LORA))
+
+
+def test_resume_of_another_width_is_short(data: str, tmp_path: Path) -> None:
+    train(make_cfg(data, tmp_path / 'run'))
+    with pytest.raises(CheckpointError, match='other shapes. Resume with the config of that run') as error:
+        train(make_cfg(data, tmp_path / 'second', model__backbone__arch='sapiens2_tiny', resume=True,
+                       load_from=str(tmp_path / 'run' / 'iter_2.pth')))
+    assert len(str(error.value).splitlines()) <= 7
 
 
 @pytest.mark.parametrize('fine_tuning, message', [

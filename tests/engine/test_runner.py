@@ -146,11 +146,45 @@ def test_what_is_not_plain_is_named(toy_cfg: ConfigMaker) -> None:
         runner.save_checkpoint(runner.work_dir, 'iter_6.pth')
 
 
-def test_latest_checkpoint_counts_iterations(tmp_path: Path) -> None:
-    for name in ('iter_9.pth', 'iter_10.pth', 'best_iter_99.pth', 'last_checkpoint'):
-        (tmp_path / name).touch()
-    assert latest_checkpoint(tmp_path) == tmp_path / 'iter_10.pth'
-    assert latest_checkpoint(tmp_path / 'none') is None
+def test_latest_checkpoint_counts_iterations(toy_cfg: ConfigMaker, tmp_path: Path) -> None:
+    folder = Path(train(toy_cfg()).work_dir)
+    state = (folder / 'iter_6.pth').read_bytes()
+    for name in ('iter_9.pth', 'iter_10.pth', 'best_iter_99.pth'):
+        (folder / name).write_bytes(state)
+    (folder / 'last_checkpoint').unlink(missing_ok=True)
+    assert latest_checkpoint(folder, pytest.fail) == folder / 'iter_10.pth'
+    assert latest_checkpoint(tmp_path / 'none', pytest.fail) is None
+
+
+@pytest.mark.parametrize('resume', [True, 'auto'])
+def test_damaged_checkpoints_are_passed_over_aloud(toy_cfg: ConfigMaker, resume: object) -> None:
+    whole = train(toy_cfg('run', default_hooks__checkpoint__interval=2))
+    folder = Path(whole.work_dir)
+    state = (folder / 'iter_6.pth').read_bytes()
+    (folder / 'iter_6.pth').write_bytes(state[:len(state) // 2])
+    (folder / 'iter_8.pth').write_bytes(bytes(len(state)))
+    resumed = train(toy_cfg('run', resume=resume))
+    assert torch.equal(whole.bare_model.layer.weight, resumed.bare_model.layer.weight)
+    log = max(folder.glob('*/*.log')).read_text()
+    for name in ('iter_6.pth', 'iter_8.pth'):
+        assert f'goes on from iter_4.pth, since a newer checkpoint cannot be used. {folder / name}' in log
+    for file in folder.glob('iter_*.pth'):
+        file.write_bytes(b'')
+    with pytest.raises(CheckpointError, match='no checkpoint in the folder can be used; move them away'):
+        train(toy_cfg('run', resume=resume))
+
+
+def test_automatic_resume_starts_from_load_from(toy_cfg: ConfigMaker) -> None:
+    first = Path(train(toy_cfg()).work_dir, 'iter_6.pth')
+    runner = train(toy_cfg('other', resume='auto', load_from=str(first)))
+    assert runner.iter == 6 and len(runner.train_dataloader.dataset.read) == 12
+
+
+def test_other_optimizer_is_one_message(toy_cfg: ConfigMaker) -> None:
+    cfg = toy_cfg('run', default_hooks__checkpoint__interval=2)
+    train(cfg)
+    with pytest.raises(CheckpointError, match='state of its optimizer is of other parameter groups'):
+        train(toy_cfg('run', resume=True, optim_wrapper__paramwise_cfg=dict(bias_lr_mult=2.0)))
 
 
 def test_full_disk_names_the_checkpoint_and_leaves_nothing(toy_cfg: ConfigMaker,

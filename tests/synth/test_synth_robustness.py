@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import io
 import os
 import signal
@@ -24,15 +23,9 @@ pytest.importorskip('embreex')
 from sapiens2.synth.folder import SynthFolder  # noqa: E402
 from sapiens2.synth.make_set import SetOptions, make_set  # noqa: E402
 from sapiens2.synth.statistics import markdown_of, statistics_of  # noqa: E402
+from sapiens2.utils import ray_engine  # noqa: E402
 
 OPTIONS = SetOptions(seed=10**30, size=(64, 48), val_every=3)
-
-
-def hashes(root):
-    """Hash of each file but the list, whose order is that in which samples were finished, and hidden ones."""
-    return {path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(root.rglob('*'))
-            if path.is_file() and path.name != 'samples.jsonl' and not path.name.startswith('.')}
 
 
 @pytest.fixture(scope='module')
@@ -43,7 +36,7 @@ def made(tmp_path_factory):
 
 
 @pytest.mark.parametrize('how', [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
-def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(made, tmp_path, how):
+def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(made, tmp_path, how, hashes):
     root = tmp_path / 'set'
     command = [sys.executable, '-m', 'sapiens2.cli', 'synth', '--num', '6', '--out', str(root), '--seed', str(10**30),
                '--size', '64', '48', '--val-every', '3', '--workers', '2']
@@ -84,7 +77,7 @@ def test_two_at_once_in_one_folder_are_refused(tmp_path):
     make_set(tmp_path, 1, OPTIONS)
 
 
-def test_fewer_than_there_are_keeps_all(made):
+def test_fewer_than_there_are_keeps_all(made, hashes):
     before = hashes(made)
     text = io.StringIO()
     make_set(made, 2, OPTIONS, console=Console(file=text, width=200))
@@ -92,7 +85,14 @@ def test_fewer_than_there_are_keeps_all(made):
     assert hashes(made) == before
 
 
-@pytest.mark.parametrize('size', [(16, 16), (17, 61), (90, 33)])
+@pytest.mark.parametrize('size', [(1, 1), (1, 300), (15, 20), (16, 65)])
+def test_sizes_that_are_too_small_or_long_name_the_smallest(tmp_path, size, capsys):
+    code = main(['synth', '--num', '2', '--out', str(tmp_path / 'set'), '--size', *map(str, size)])
+    assert code == 2 and 'the smallest picture is 16 x 16' in capsys.readouterr().err
+    assert not (tmp_path / 'set').exists()
+
+
+@pytest.mark.parametrize('size', [(16, 16), (16, 64), (17, 61), (90, 33)])
 def test_any_size(tmp_path, size):
     make_set(tmp_path, 1, SetOptions(size=size, val_every=0))
     assert cv2.imread(str(tmp_path / 'train/images/000000.jpg')).shape == (*size, 3)
@@ -113,7 +113,7 @@ def test_backgrounds_are_part_of_the_options(tmp_path, made):
     cv2.imwrite(str(tmp_path / 'pictures/a.png'), cv2.imread(str(made / 'train/images/000000.jpg')))
     options = SetOptions(size=(24, 24), backgrounds=tmp_path / 'pictures')
     make_set(tmp_path / 'set', 1, options)
-    cv2.imwrite(str(tmp_path / 'pictures/b.png'), cv2.imread(str(made / 'train/images/000001.jpg')))
+    cv2.imwrite(str(tmp_path / 'pictures/b.png'), cv2.imread(str(made / 'val/images/000001.jpg')))
     with pytest.raises(DataError, match='backgrounds is'):
         make_set(tmp_path / 'set', 2, options)
 
@@ -124,8 +124,26 @@ def test_without_ray_the_engine_says_how_to_get_it(tmp_path, monkeypatch):
         make_set(tmp_path, 1, OPTIONS, engine='ray')
 
 
+def test_workers_elsewhere_get_paths_that_hold_there(tmp_path, monkeypatch, made):
+    monkeypatch.chdir(tmp_path)
+    Path('pictures').mkdir()
+    cv2.imwrite('pictures/a.png', cv2.imread(str(made / 'train/images/000000.jpg')))
+    makers = []
+
+    def elsewhere(maker, items):
+        makers.append(maker)
+        monkeypatch.chdir('/')
+        yield from ((item, maker(item)) for item in items)
+
+    monkeypatch.setattr(ray_engine, 'ray_results_of', elsewhere)
+    make_set('set', 1, SetOptions(size=(24, 24), val_every=0, backgrounds=Path('pictures')), engine='ray')
+    assert (tmp_path / 'set/train/images/000000.jpg').is_file()
+    assert (tmp_path / 'set/annotations/keypoints_train.json').is_file()
+    assert makers[0].recipe.backgrounds == (str(tmp_path / 'pictures/a.png'),)
+
+
 @pytest.mark.slow
-def test_ray_makes_the_same_bytes(made, tmp_path):
+def test_ray_makes_the_same_bytes(made, tmp_path, hashes):
     ray = pytest.importorskip('ray')
     ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
     try:

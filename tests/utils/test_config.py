@@ -12,7 +12,8 @@ from mmengine.hooks import CheckpointHook
 from torch import nn
 from torch.optim import AdamW
 
-from sapiens2.utils.config import ConfigError, apply_options, argument_names, check_config, load_config
+from sapiens2.utils.config import ConfigError, apply_options, check_config, load_config
+from sapiens2.utils.config_names import argument_names
 
 GOOD: dict[str, Any] = dict(
     data_root='data/a',

@@ -62,3 +62,15 @@ def test_boxes_may_reach_far_over_the_edges():
 def test_tiny_picture():
     image = np.zeros((1, 1, 3), np.uint8)
     assert draw_pose(image, np.zeros((1, 17, 2)), np.ones((1, 17)), META).shape == (1, 1, 3)
+
+
+def test_hidden_points_are_hollow():
+    image, points = np.zeros((300, 300, 3), np.uint8), _person(250)[None]
+    hidden = np.zeros((1, 17))
+    hidden[0, 9] = 1
+    plain, hollow = (draw_pose(image, points, np.ones((1, 17)), META, alpha=1, hidden=flags)
+                     for flags in (None, hidden))
+    x, y = points[0, 9].round().astype(int)
+    assert (hollow[y, x] == 255).all() and not (plain[y, x] == 255).all()
+    changed = np.argwhere((plain != hollow).any(axis=-1))
+    assert np.abs(changed - [y, x]).max() < 8

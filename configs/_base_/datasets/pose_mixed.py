@@ -1,4 +1,5 @@
-# COCO-WholeBody and people with all 308 points, drawn two to one; validation is that of COCO-WholeBody.
+# COCO-WholeBody and people with all 308 points, drawn two to one; validation is that of COCO-WholeBody. This stands in
+# place of coco_wholebody.py, which it builds on, among the bases of a leaf.
 _base_ = './coco_wholebody.py'
 data_root = 'data/coco'
 own_data_root = 'data/people308'

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from mmengine.dataset import BaseDataset
 
+from sapiens2.apis.data_check.layouts import Source
 from sapiens2.apis.data_check.run import parts_of
-from sapiens2.apis.data_check.sources import Source
 from sapiens2.datasets.errors import DataError
 from sapiens2.datasets.samplers.draw import random_state
 from sapiens2.datasets.transforms.base import RandomStep
@@ -21,6 +21,7 @@ from sapiens2.visualization.layout import contact_sheet
 from sapiens2.visualization.samples import draw_sample
 
 _PER_PAGE, _COLUMNS, _TILE = 12, 2, 960
+_POINTS = ('input_keypoints', 'keypoints_visible', 'keypoints_hidden')
 # What follows the loading steps of a data set that no config describes.
 _POSE_STEPS = ({'type': 'GetBBoxCenterScale'}, {'type': 'TopdownAffine', 'input_size': (768, 1024)})
 
@@ -65,7 +66,7 @@ def _draw(part: BaseDataset, index: int, augment: bool) -> tuple[str, np.ndarray
     steps = _steps(part.pipeline.transforms, 'bboxes' in results, augment)
     for step in steps[:-1]:
         results = step(results)
-    points = (results['input_keypoints'], results['keypoints_visible']) if 'input_keypoints' in results else None
+    points = tuple(results[name] for name in _POINTS) if 'input_keypoints' in results else None
     path = results['img_path']
     packed = steps[-1](results)
     sample = packed['data_samples']

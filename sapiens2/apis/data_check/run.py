@@ -13,7 +13,7 @@ from mmengine.dataset import BaseDataset
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
-from sapiens2.apis.data_check.sources import Source
+from sapiens2.apis.data_check.layouts import Source
 from sapiens2.datasets.errors import DataError, Fault, Kind, collecting
 from sapiens2.datasets.transforms.loading import LoadingStep
 from sapiens2.datasets.walked import WalkedDataset
@@ -85,13 +85,15 @@ def _add(plan: Plan, part: BaseDataset, limit: Optional[int]) -> None:
         plan.faults.append(Fault(
             Kind.UNCHECKED, str(part.ann_file), 'the pipeline does not begin with LoadImage, so no file was read',
             'pipeline', 'begin with LoadImage, and LoadFields for ground truth'))
-    seen: set[str] = set()
+    seen: set[tuple[Any, ...]] = set()
     indices: list[int] = []
     for index in range(len(part)):
         info = part.get_data_info(index)
-        # A picture is read once for all people in it; with ground truth of its own each sample is.
-        if 'field_paths' in info or info['img_path'] not in seen:
-            seen.add(info['img_path'])
+        # A picture is read once for all people in it, and once for each size that entries give it; with ground truth of
+        # its own each sample is.
+        entry = info['img_path'], info.get('height'), info.get('width')
+        if 'field_paths' in info or entry not in seen:
+            seen.add(entry)
             indices.append(index)
     if limit is not None and limit < len(indices):
         indices = [indices[place] for place in np.linspace(0, len(indices) - 1, limit).astype(int)]

@@ -99,5 +99,5 @@ def _parts(masks: Path) -> dict[str, dict[str, Path]]:
 
 def _read_part(path: Path) -> np.ndarray:
     """(H, W) bool: where any channel is not 0; the masks are stored as grey or as RGB."""
-    mask = read_raster(path)
+    mask = read_raster(path, exact=True)
     return mask > 0 if mask.ndim == 2 else mask[..., :3].any(axis=2)

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from sapiens2.datasets.coco_images import image_of, read_images
-from sapiens2.datasets.coco_json import KeypointReader, entry, new_place, read_coco
+from sapiens2.datasets.coco_json import entry, is_crowd, new_place, read_coco
 from sapiens2.datasets.converters.base import Converter, Item
 from sapiens2.datasets.converters.sources import find, find_all, require
 from sapiens2.datasets.errors import DataError, Fault, collecting, raise_first
+from sapiens2.datasets.keypoint_reader import KeypointReader
 from sapiens2.datasets.rules.people import box_faults
 from sapiens2.utils.atomic import atomic_path
 from sapiens2.utils.image_io import read_image
 
 _PERSON = 'person'
+_SHOWN = 5  # faults in one error
 _SPLIT_OF_LOADER = {'train': 'train', 'val': 'val', 'test': 'val'}
 
 
@@ -57,6 +59,10 @@ class Coco(Converter):
                             f'{", ".join(map(str, folders))}; unpack {split}2017.zip there')
         content, problems = _people_only(read_coco(str(path), ('images', 'annotations', 'categories')), str(path),
                                          self.KEYPOINTS)
+        if problems and not content['images']:
+            shown = ''.join(f'\n  {problem}' for problem in problems[:_SHOWN])
+            raise DataError(f'{path}: no person in it can be used; {len(problems)} faults were found:{shown}'
+                            + '\n  ...' * (len(problems) > _SHOWN))
         self._kept[split], self._problems[split] = content, problems
         for image in content['images']:
             size = int(image['height']), int(image['width'])
@@ -121,7 +127,7 @@ def _people_only(content: dict[str, Any], path: str, keypoints: str) -> tuple[di
             image = image_of(annotation, place, path, images)
             size = image['width'], image['height']
             raise_first(box_faults(entry(annotation, 'bbox', place), size, place))
-            if not annotation.get('iscrowd'):
+            if not is_crowd(annotation, place):
                 raise_first(reader.faults(reader.read(annotation), size, place))
             people.append(annotation)
     shown = {person['image_id'] for person in people}

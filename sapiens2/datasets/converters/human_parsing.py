@@ -13,7 +13,8 @@ from sapiens2.datasets.converters import label_tables
 from sapiens2.datasets.converters.base import Converter, Item
 from sapiens2.datasets.converters.sources import files_by_stem, find, find_all, read_names, require
 from sapiens2.datasets.errors import DataError
-from sapiens2.datasets.field_files import LabelTable, read_sem_seg
+from sapiens2.datasets.field_files import read_sem_seg
+from sapiens2.datasets.label_table import LabelTable
 from sapiens2.datasets.metainfo import load_metainfo
 from sapiens2.utils.image_io import read_image, read_labels
 
@@ -45,7 +46,7 @@ class HumanParsing(Converter):
         image, labels = item.sources
         require(image, 'the list of the split names it')
         require(labels, f'the label map of {image}')
-        table = LabelTable.build(len(self.TABLE), dict(enumerate(label_tables.targets(self.TABLE).values())))
+        table = LabelTable.build(label_tables.COUNT, dict(enumerate(label_tables.targets(self.TABLE).values())))
         mapped = read_sem_seg(str(labels), table)
         shape = read_image(image).shape[:2]
         if mapped.shape != shape:

@@ -12,6 +12,9 @@ from typing import Optional
 from sapiens2.datasets.metainfo import IGNORE_LABEL, load_metainfo
 from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
+# Classes that labels are mapped to.
+COUNT = len(load_metainfo('seg29')['classes'])
+
 # Gong et al., "Look into Person", CVPR 2017: the 20 labels in their order. An arm or a leg is one class there, three
 # here; a dress or a jumpsuit is upper and lower clothing at once; socks have no side.
 LIP: dict[str, Optional[str]] = {

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sapiens2.datasets.errors import DataError
+from sapiens2.utils.image_list import list_lines
 
 # Archives of the public sets hold a folder of their own name up to three times.
 _DEPTH = 4
@@ -55,10 +56,9 @@ def read_names(path: Path) -> list[str]:
         DataError: naming the file, if it is no text or empty.
     """
     try:
-        lines = [line.strip() for line in path.read_text(encoding='utf-8-sig').splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f'{path}: cannot be read as a list, UTF-8 text with one name a line: {error}') from error
-    names = [line for line in lines if line]
+        names = list(filter(None, list_lines(path)))
+    except OSError as error:
+        raise DataError(f'{path}: cannot be read as a list of one name a line: {error}') from error
     if not names:
         raise DataError(f'{path}: the list is empty')
     return names

@@ -12,6 +12,8 @@ from sapiens2.datasets.json_files import numbers
 
 # Pixels by which annotators' rounding may put things over the edge.
 _ROUNDING = 2.0
+# Pixels of the longer side of the part of a box inside the picture. A smaller one cannot be cut out of it.
+_SMALLEST = 0.1
 _BOX_REMEDY = 'give [x, y, w, h] in pixels of the upright picture, or remove the annotation'
 # Points that one message names.
 _NAMED = 5
@@ -20,7 +22,7 @@ _NAMED = 5
 def box_faults(box: Any, size: tuple[int, int], place: Union[Place, str]) -> Iterator[Fault]:
     """What is wrong with ``box``, which should be x, y, w, h, pixels of a picture of ``size`` (W, H)."""
     def fault(kind: Kind, message: str) -> Fault:
-        return Fault(kind, place, f'bbox {box} {message}', 'bbox', _BOX_REMEDY)
+        return Fault(kind, place, f'bbox {box!r:.80} {message}', 'bbox', _BOX_REMEDY)
 
     try:
         x, y, width, height = numbers(box, np.float64).tolist()
@@ -33,6 +35,8 @@ def box_faults(box: Any, size: tuple[int, int], place: Union[Place, str]) -> Ite
         yield fault(Kind.BOX_EMPTY, 'is empty')
     elif min(x + width, size[0] - 1 - x, y + height, size[1] - 1 - y) <= 0 < min(size) - 1:
         yield fault(Kind.BOX_OUTSIDE, f'lies outside the picture of {size[0]} x {size[1]} pixels')
+    elif max(min(x + width, size[0] - 1) - max(x, 0), min(y + height, size[1] - 1) - max(y, 0)) < _SMALLEST:
+        yield fault(Kind.BOX_EMPTY, f'shows less than {_SMALLEST} pixels of the picture of {size[0]} x {size[1]}')
     elif max(-x, -y, x + width - size[0], y + height - size[1]) > _ROUNDING:
         yield fault(Kind.BOX_BEYOND, f'reaches out of the picture of {size[0]} x {size[1]} pixels and is cut there')
 

@@ -76,9 +76,13 @@ def _pack_field(name: str, array: np.ndarray) -> torch.Tensor:
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
     """(3, H, W) vectors at length 1; zero stays zero."""
-    x, y, z = vectors
-    # OpenCV takes a third of the time of NumPy or torch here.
-    length = cv2.max(cv2.magnitude(cv2.magnitude(x, y), z), _TINY)
+    # OpenCV takes a third of the time of NumPy or torch here; not cv2.magnitude, whose last bit depends on where in
+    # memory the arrays lie.
+    x, *others = vectors
+    square = cv2.multiply(x, x)
+    for plane in others:
+        square = cv2.accumulateSquare(plane, square)
+    length = cv2.max(cv2.sqrt(square), _TINY)
     unit = np.empty_like(vectors)
     for plane, result in zip(vectors, unit):
         cv2.divide(plane, length, dst=result)

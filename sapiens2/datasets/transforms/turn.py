@@ -39,8 +39,9 @@ class RandomFlip(RandomStep):
         results = LazyResults.of(results)
         results.look(results.view.mirrored(labels, turn), turn)
         if 'keypoints' in results:
-            for name in ('keypoints', 'keypoints_visible'):
-                results[name] = np.take(results[name], indices, axis=1)
+            for name in ('keypoints', 'keypoints_visible', 'keypoints_hidden'):
+                if name in results:
+                    results[name] = np.take(results[name], indices, axis=1)
         results['flip'] = not results.get('flip', False)
         return results
 

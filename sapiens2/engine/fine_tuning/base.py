@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -16,6 +17,10 @@ class FineTuning(ABC):
     @abstractmethod
     def prepare(self, model: nn.Module) -> None:
         """Freeze, or add, parameters of ``model``, an estimator with ``backbone`` and ``decode_head``."""
+
+    def description(self) -> dict[str, Any]:
+        """Plain values that say which parameters are trained: a run can only be resumed with the same ones."""
+        return {'type': type(self).__name__}
 
     def weights_for_use(self, model: nn.Module) -> dict[str, Tensor]:
         """The state dict of the model as ``prepare`` found it, with all that was trained in it."""

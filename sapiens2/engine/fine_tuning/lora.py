@@ -53,6 +53,10 @@ class LoRA(FineTuning):
             r=rank, lora_alpha=rank if alpha is None else alpha, lora_dropout=dropout,
             target_modules=list(target_modules))
 
+    def description(self) -> dict[str, Any]:
+        return {**super().description(), 'rank': self.options['r'], 'alpha': self.options['lora_alpha'],
+                'target_modules': self.options['target_modules']}
+
     def prepare(self, model: nn.Module) -> None:
         linear = {name.rpartition('.')[2] for name, module in model.backbone.named_modules()
                   if isinstance(module, nn.Linear)}

@@ -55,6 +55,9 @@ class EMAHook(Hook):
             for name, average in self._averages.items():
                 average.copy_(self._resumed[name])
         self._resumed = None
+        last = round(1 / self.momentum)
+        runner.logger.info(f'EMAHook: validation and checkpoints use the average of the weights, over about the last '
+                           f'{last:,} iterations (momentum {self.momentum:g}); up to iteration {last:,}, over all.')
 
     def after_train_iter(self, runner: Runner, batch_idx: int, data_batch: Optional[Mapping[str, Any]] = None,
                          outputs: Optional[Mapping[str, Tensor]] = None) -> None:

@@ -19,8 +19,8 @@ from sapiens2.structures import DataSample
 from sapiens2.structures.names import sample_name
 from sapiens2.utils.image_io import write_image
 from sapiens2.visualization import draw_field, draw_people
-from sapiens2.visualization.layout import contact_sheet
-from sapiens2.visualization.maps import depth_range, depth_to_bgr
+from sapiens2.visualization.layout import beside, contact_sheet, fit_square
+from sapiens2.visualization.maps import depth_bar, depth_range, depth_to_bgr
 from sapiens2.visualization.pictures import DRAWABLE_FIELDS, drawable
 
 
@@ -83,15 +83,27 @@ class SamplePicturesHook(Hook):
             points, scores = model.decode_head.decode(sample.gt_fields.heatmaps[None], [sample])
             found = sample.pred_instances
             people = [(points, scores), (found.keypoints, found.keypoint_scores)]
-            return [draw_people(image, {'keypoints': _array(xy), 'keypoint_scores': _array(peaks)}, self.score_thr)
-                    for xy, peaks in people]
+            # Drawn at the size that is shown: points and lines would be blurred, or vanish, in a picture resized later.
+            shown = fit_square(image, self.tile)
+            ratio = np.divide(shown.shape[1::-1], image.shape[1::-1])
+            return [draw_people(shown, {'keypoints': (_array(xy) + 0.5) * ratio - 0.5,
+                                        'keypoint_scores': _array(peaks)}, self.score_thr) for xy, peaks in people]
         field = next(name for name in DRAWABLE_FIELDS if name in sample.gt_fields and name in sample.pred_fields)
         values = [drawable(fields, field, sample.gt_fields.get('mask'))
                   for fields in (sample.gt_fields, sample.pred_fields)]
-        if field == 'depth':  # the same colours for the same depths
-            near, far = depth_range(values[0])
-            return [depth_to_bgr(value, near, far) for value in values]
+        if field in ('depth', 'pointmap'):
+            return self._depths(*(value[..., 2] if field == 'pointmap' else value for value in values))
         return [draw_field(field, image, value, False, meta) for value in values]
+
+    def _depths(self, target: np.ndarray, prediction: np.ndarray) -> list[np.ndarray]:
+        """Pictures of (H, W) metres, 0 outside the mask: the same colours for the same depths, with their scale.
+
+        What is predicted to lie behind the camera has the colour of what is nearest: black is outside the mask.
+        """
+        near, far = depth_range(target)
+        pictures = [fit_square(depth_to_bgr(np.where(depth < 0, near, depth), near, far), self.tile)
+                    for depth in (target, prediction)]
+        return [beside([picture, depth_bar(near, far, len(picture))]) for picture in pictures]
 
 
 def _in_input_frame(sample: DataSample, image: Tensor) -> DataSample:

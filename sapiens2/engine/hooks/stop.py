@@ -1,11 +1,15 @@
-"""Ctrl-C and SIGTERM end a training run at once, and no finished iteration is lost."""
+"""Ctrl-C and SIGTERM end a training run at once, and no finished iteration is lost.
+
+Schedulers, containers and terminals send a signal to the main process alone or to all processes of a run. Workers that
+load data leave it to the main process: without them it could not go on to the end of an update.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any, Optional
 
@@ -17,8 +21,35 @@ from sapiens2.registry import HOOKS
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
+def start_worker(worker_id: int, then: Optional[Callable[[int], None]] = None) -> None:
+    """Let a worker that loads data pass over the signals; for ``DataLoader(worker_init_fn=...)``.
+
+    torch would end it at a SIGTERM, and the main process with it. It ends when the main process does or tells it to, or
+    at a second SIGTERM, which is also how torch and Python get rid of one that hangs.
+
+    Args:
+        worker_id: its number.
+        then: what else is to be called with it.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _pass_over_once)
+    if then is not None:
+        then(worker_id)
+
+
+def _pass_over_once(number: int, frame: Optional[FrameType]) -> None:
+    signal.signal(number, _end_worker)
+
+
+def _end_worker(number: int, frame: Optional[FrameType]) -> None:
+    os._exit(0)  # any other end would be reported by the main process as a fault
+
+
 class Stopped(KeyboardInterrupt):
-    """A signal has ended the run; weights, optimizer and schedule are those of the last finished iteration."""
+    """A signal has ended the run; weights, optimizer and schedule are those of the last finished iteration.
+
+    The text is for people: which signal, and once the runner has saved, how to go on.
+    """
 
 
 @HOOKS.register_module()
@@ -38,7 +69,7 @@ class StopHook(Hook):
         self._signal: Optional[int] = None
 
     def before_train(self, runner: Runner) -> None:
-        """Take over the signals. Workers that load data are started later and inherit this."""
+        """Take over the signals."""
         self._process = os.getpid()
         if threading.current_thread() is threading.main_thread():  # the only one that may
             self._before = {number: signal.signal(number, self._handle) for number in SIGNALS}
@@ -68,11 +99,8 @@ class StopHook(Hook):
 
     def _handle(self, number: int, frame: Optional[FrameType]) -> None:
         if os.getpid() != self._process:
-            # A worker: the terminal sends Ctrl-C to it, too, but it ends with the main process; SIGTERM is for itself.
-            if number == signal.SIGTERM:
-                signal.signal(number, signal.SIG_DFL)
-                os.kill(os.getpid(), number)
-        elif self._must_wait:
+            return  # a worker that has inherited this and has not come to ``start_worker`` yet
+        if self._must_wait:
             self._signal = number
         else:
             self.release()  # a second signal ends the program while the checkpoint is written

@@ -16,6 +16,7 @@ from sapiens2.datasets.errors import DataError
 from sapiens2.engine.loops import UpdateTrainLoop
 from sapiens2.registry import HOOKS
 from sapiens2.utils.atomic import atomic_path
+from sapiens2.utils.printable import printable
 
 _SHOWN = 10
 
@@ -96,11 +97,12 @@ class UnreadableImagesHook(Hook):
         fresh = {path: reason for path, reason in found if path not in self.files}
         self.files.update(fresh)
         for path, reason in fresh.items():
-            runner.logger.warning(f'cannot read a training image, another is drawn in its place: {path}: {reason}')
+            text = f'cannot read a training image, another is drawn in its place: {path}: {reason}'
+            runner.logger.warning(printable(text))
         if fresh and is_main_process():
             self._write(self._path(runner))
         if self.failed >= self.min_count and self.failed > self.max_share * self.tried:
-            shown = '\n'.join(f'  {path}: {reason}' for path, reason in [*self.files.items()][:_SHOWN])
+            shown = '\n'.join(printable(f'  {path}: {reason}') for path, reason in [*self.files.items()][:_SHOWN])
             raise DataError(
                 f'{self.failed} of the {self.tried} training images tried could not be read, more than the '
                 f'{self.max_share:.2%} that UnreadableImagesHook.max_share allows:\n{shown}\n'
@@ -108,6 +110,8 @@ class UnreadableImagesHook(Hook):
                 'the annotations, or allow more')
 
     def _write(self, path: Path) -> None:
+        text = ''.join(json.dumps({'path': name, 'reason': reason}, ensure_ascii=False) + '\n'
+                       for name, reason in self.files.items())
         with atomic_path(path) as partial:
-            partial.write_text(''.join(json.dumps({'path': name, 'reason': reason}, ensure_ascii=False) + '\n'
-                                       for name, reason in self.files.items()), encoding='utf-8')
+            # What in a name is not UTF-8 becomes an escape of JSON, which reads back as the same name.
+            partial.write_text(text, encoding='utf-8', errors='backslashreplace')

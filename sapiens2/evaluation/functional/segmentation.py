@@ -52,7 +52,7 @@ def class_scores(sums: Sums) -> dict[str, Tensor]:
 
 
 def seg_scores(sums: Sums, nan_to_num: Optional[float] = None) -> dict[str, float]:
-    """Accuracy over all pixels (aAcc) and means over the classes, percent, rounded to two decimals.
+    """Accuracy over all pixels (aAcc) and means over the classes, percent.
 
     Args:
         sums: of ``seg_sums``.
@@ -63,11 +63,11 @@ def seg_scores(sums: Sums, nan_to_num: Optional[float] = None) -> dict[str, floa
     for mean, name in MEANS.items():
         values = of_class[name] if nan_to_num is None else of_class[name].nan_to_num(nan_to_num)
         scores[mean] = values.nanmean()
-    return {f'{name}_percent': round(100 * float(value), 2) for name, value in scores.items()}
+    return {f'{name}_percent': 100 * float(value) for name, value in scores.items()}
 
 
 def class_figures(sums: Sums, classes: Sequence[str]) -> dict[str, float]:
-    """IoU and accuracy of each class that has a labelled pixel, percent, rounded to two decimals."""
+    """IoU and accuracy of each class that has a labelled pixel, percent."""
     scores = class_scores(sums)
-    return {f'{figure}_percent/{name}': round(100 * value, 2) for figure in ('IoU', 'Acc')
+    return {f'{figure}_percent/{name}': 100 * value for figure in ('IoU', 'Acc')
             for name, value in zip(classes, scores[figure].tolist()) if not math.isnan(value)}

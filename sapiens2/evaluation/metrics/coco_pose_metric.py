@@ -18,6 +18,7 @@ from sapiens2.evaluation.metrics.samples import Sample
 from sapiens2.registry import METRICS
 from sapiens2.structures.names import sample_name
 from sapiens2.utils.suggest import UnknownNameError, unknown_name
+from sapiens2.utils.logging import log_details
 from sapiens2.utils.text_table import text_table
 
 MODES = ('coco17', 'sapiens308')
@@ -113,8 +114,8 @@ class CocoPoseMetric(BaseMetric):
         if self.mode == 'sapiens308':
             return self._own_scores(results, table)
         scores = coco_scores(self._statistics(results, table['coco17_indices']))
-        print_log('\n' + text_table(('points', *scores), [('COCO 17', *(f'{value:.4f}' for value in scores.values()))]),
-                  logger='current')
+        values = [f'{value:.4f}' for value in scores.values()]
+        log_details('\n' + text_table(('points', *scores), [('COCO 17', *values)]))
         return scores
 
     def _own_scores(self, results: list[dict[str, Any]], table: Mapping[str, Any]) -> dict[str, float]:
@@ -132,14 +133,14 @@ class CocoPoseMetric(BaseMetric):
             sets = [(groups[group], group in OWN_SIZE) for group in members if group in groups]
             points = [index for indices, _ in sets for index in indices]
             missing = [names[index] for index in points if not labelled[index]]
-            print_log(f'{part}: {len(points) - len(missing)} of {len(points)} key points have ground truth'
-                      + _lacking(missing, len(points)), logger='current')
+            log_details(f'{part}: {len(points) - len(missing)} of {len(points)} key points have ground truth'
+                        + _lacking(missing, len(points)))
             if len(missing) < len(points):
                 of_part = {**coco_scores(self._statistics(results, points, sigmas[points])),
                            **distance_scores(_distances(results, sets)),
                            'labelled_keypoints': float(len(points) - len(missing))}
                 scores |= {f'{part}_{name}': of_part[name] for name in _COLUMNS if name in of_part}
-        print_log(f'\n{part_table(scores)}', logger='current')
+        log_details(f'\n{part_table(scores)}')
         return scores
 
     def _statistics(self, results: list[dict[str, Any]], points: Sequence[int],

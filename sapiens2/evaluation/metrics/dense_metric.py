@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from mmengine.evaluator import BaseMetric
-from mmengine.logging import print_log
 from torch import Tensor
 
 from sapiens2.evaluation.functional.sums import Sums, add
 from sapiens2.evaluation.metrics.samples import Sample, take
 from sapiens2.structures.names import sample_name
-from sapiens2.utils.text_table import text_table
+from sapiens2.utils.logging import log_details
+from sapiens2.utils.text_table import figure_table
 
 
 class DenseMetric(BaseMetric):
@@ -68,17 +68,12 @@ class DenseMetric(BaseMetric):
         """Figures from the sums of the whole set."""
 
 
-def figure_table(scores: Mapping[str, float]) -> str:
-    """Figures and their values as lines of text."""
-    return text_table(('figure', 'value'), [(name, f'{value:,.4f}') for name, value in scores.items()])
-
-
 class MaskedMetric(DenseMetric):
     """A metric over the pixels of ``eval_fields.mask`` (1, H, W). A subclass has ``sums_of_batch`` and ``figures``."""
 
     def scores(self, sums: Sums) -> dict[str, float]:
         scores = self.figures(sums)
-        print_log(f'\n{figure_table(scores)}', logger='current')
+        log_details(f'\n{figure_table(scores)}')
         return scores
 
     @abstractmethod

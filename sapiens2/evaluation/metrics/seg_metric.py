@@ -11,11 +11,12 @@ from torch import Tensor
 
 from sapiens2.datasets.metainfo import IGNORE_LABEL
 from sapiens2.evaluation.functional import Sums, class_figures, class_scores, seg_scores, seg_sums
-from sapiens2.evaluation.metrics.dense_metric import DenseMetric, figure_table
+from sapiens2.evaluation.metrics.dense_metric import DenseMetric
 from sapiens2.evaluation.metrics.samples import Sample
 from sapiens2.registry import METRICS
 from sapiens2.structures.names import sample_name
-from sapiens2.utils.text_table import text_table
+from sapiens2.utils.logging import log_details
+from sapiens2.utils.text_table import figure_table, text_table
 
 
 @METRICS.register_module()
@@ -62,7 +63,7 @@ class SegMetric(DenseMetric):
 
     def scores(self, sums: Sums) -> dict[str, float]:
         scores = seg_scores(sums, self.nan_to_num)
-        print_log(f'\n{class_table(sums, self.classes)}\n\n{figure_table(scores)}', logger='current')
+        log_details(f'\n{class_table(sums, self.classes)}\n\n{figure_table(scores)}')
         missing = [name for name, pixels in zip(self.classes, sums['labelled']) if not pixels]
         if missing:
             treatment = 'are left out of the means' if self.nan_to_num is None else f'count as {self.nan_to_num:g}'

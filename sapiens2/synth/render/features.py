@@ -11,7 +11,6 @@ import numpy as np
 from sapiens2.datasets.metainfo import load_metainfo
 from sapiens2.synth.scene import Person
 
-
 # Further from the middle of the body than this share of the stature, upper clothing is a sleeve.
 SLEEVE = 0.115
 UPPER_CLOTHING = load_metainfo('seg29')['classes'].index('Upper_Clothing')
@@ -43,13 +42,13 @@ class Stroke:
 
 @dataclass(frozen=True)
 class Features:
-    """What is painted on a person, world frame. Empty where the key points are not known (NaN).
+    """What is painted on a person, world frame.
 
     Attributes:
         irises: of the eyes.
         brows, lashes: lines on the skin.
         blush: (n, 4) places of redder skin and their radii, metres.
-        face: (3,) a point of the face, or None.
+        face: (3,) a point of the face.
         size: metres between the eyes.
         stature: metres from top to toe at rest.
         sleeve: metres across the arm and in depth of the middle of the sleeves at rest, see ``across_arm``.
@@ -62,7 +61,7 @@ class Features:
     brows: tuple[Stroke, ...]
     lashes: tuple[Stroke, ...]
     blush: np.ndarray
-    face: np.ndarray | None
+    face: np.ndarray
     size: float
     stature: float
     sleeve: tuple[float, float]
@@ -84,9 +83,6 @@ def find_features(person: Person) -> Features:
     hair_color = np.asarray(colors[0] if colors else (0.03, 0.02, 0.014), np.float32)
     stature = float(np.ptp(person.mesh.rest[:, 1]))
     sleeve = _middle_of_sleeves(person, stature)
-    if not np.isfinite(points).all():
-        blush = np.zeros((0, 4), np.float32)
-        return Features((), (), (), blush, None, 0.06, stature, sleeve, hair_centre, hair_turn, hair_color)
     size = float(np.linalg.norm(at('left_eye') - at('right_eye')))
     irises = tuple(_iris(at, side) for side in 'lr')
     brows = tuple(_brow(at, side) for side in 'lr')

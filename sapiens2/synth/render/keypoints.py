@@ -28,11 +28,11 @@ def see_keypoints(person: Person, number: int, camera: Camera, caster: Caster, i
     A point outside the picture or behind the camera is outside. A point on the surface is visible if a ray through it,
     or a quarter of a pixel beside it, first hits this person within 2 cm of it. A point inside the body is visible if
     what is hit first is this person, at most 15 cm in front of it or 2 cm behind. All others are occluded; what is more
-    than 2 cm behind lenses is, too. Points that are not known (NaN) are outside.
+    than 2 cm behind lenses is, too.
 
-    What is visible is shown by the ground truth, too: one of the pixels at most 2 away is of this person, and for points
-    on the surface the pointmap there is within 2 cm, or three pixels' sides where that is more. A lid, a lip or an
-    iris that is seen so much from the side that no pixel shows it is occluded.
+    What is visible is shown by the ground truth, too: one of the pixels at most 2 away is of this person, and for
+    points on the surface the pointmap there is within 2 cm, or three pixels' sides where that is more. A lid, a lip or
+    an iris that is seen so much from the side that no pixel shows it is occluded.
 
     Args:
         person: whose points.
@@ -81,21 +81,7 @@ def _is_shown(pixels: np.ndarray, local: np.ndarray, reach: np.ndarray, mask: np
 def modal_box(mask: np.ndarray) -> np.ndarray:
     """(4,) float32 x0, y0, x1, y1 around the pixels of a mask (H, W); edges, half a pixel outside the centres.
 
-    All NaN for an empty mask.
+    The mask must have a pixel.
     """
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
-    if not len(rows):
-        return np.full(4, np.nan, np.float32)
     return np.array([columns[0] - 0.5, rows[0] - 0.5, columns[-1] + 0.5, rows[-1] + 0.5], np.float32)
-
-
-def whole_box(person: Person, camera: Camera) -> np.ndarray:
-    """(4,) float32 x0, y0, x1, y1 around the whole person, hidden parts and parts outside the picture included.
-
-    Parts behind the camera do not count; all NaN when nothing is before it.
-    """
-    pixels, depth = project(camera, person.mesh.vertices)
-    pixels = pixels[depth > 0.01]
-    if not len(pixels):
-        return np.full(4, np.nan, np.float32)
-    return np.concatenate([pixels.min(0), pixels.max(0)]).astype(np.float32)

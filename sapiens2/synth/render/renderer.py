@@ -37,15 +37,14 @@ def render(persons: Sequence[Person], camera: Camera, surroundings: Surroundings
         - 'mask': (H, W) bool, the people.
         - 'depth': (H, W) float32 metres along the optical axis, of the round surface that the triangles and their
           normals stand for: at most 3 mm from them along the ray, mostly far less, so that normals and depth agree.
-        - 'pointmap': (H, W, 3) float32 metres, camera frame: depth * K^-1 (x, y, 1).
         - 'normal': (H, W, 3) float32 unit vectors, camera frame, of that same round surface, on the camera's side; the
           bumps that the shading adds for cloth, pores and hair are not part of it.
         - 'albedo': (H, W, 3) float32 linear RGB. Through lenses it is that of what is behind, tinted.
         - 'K': (3, 3) float64.
         - 'persons': list of one dictionary a person with 'keypoints' (K, 2) float32 pixels, 'keypoints_3d' (K, 3)
           float32 metres in the camera frame, 'visibility' (K,) uint8 (0 outside, 1 occluded, 2 visible, see
-          ``see_keypoints``), 'bbox' (4,) float32 around what is seen and 'bbox_whole' (4,) float32 around all of the
-          person, both x0, y0, x1, y1 in pixels, NaN for nothing.
+          ``see_keypoints``), 'area' in pixels of what is seen and 'bbox' (4,) float32 x0, y0, x1, y1 around it, None
+          for nothing.
 
     Raises:
         ValueError: there are more than 255 people.

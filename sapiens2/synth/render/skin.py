@@ -37,9 +37,8 @@ def paint(surface: Surface, material: Material, features: Features) -> Finish:
     part.roughness += 0.06 * wide[:, 2] + 0.03 * pores[:, 0]
     part.specular *= 1 + 0.4 * wide[:, 3]
     part.scatter[:] = 1
-    if features.face is not None:
-        near = np.flatnonzero((np.abs(surface.position - features.face) < 2.2 * features.size).all(1))
-        _face(part, near, surface.select(near), material, features)
+    near = np.flatnonzero((np.abs(surface.position - features.face) < 2.2 * features.size).all(1))
+    _face(part, near, surface.select(near), material, features)
     return part
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sapiens2.synth.render.cameras import pixel_grid
-from sapiens2.synth.render.keypoints import modal_box, see_keypoints, whole_box
+from sapiens2.datasets.transforms.targets import unproject
+from sapiens2.synth.render.keypoints import modal_box, see_keypoints
 from sapiens2.synth.render.vectors import rows, turned
 from sapiens2.synth.render.view import View
 
@@ -24,16 +24,15 @@ def ground_truth(view: View) -> dict[str, Any]:
         result[pixels] = values
         return result.reshape(*size, *values.shape[1:])
 
-    depth = view.surface.distance[points] * (view.rays[pixels] @ rotation[2])
-    through = np.concatenate([pixel_grid(size)[pixels], np.ones((len(pixels), 1))], 1) @ np.linalg.inv(camera.K).T
+    depth = picture(view.surface.distance[points] * (view.rays[pixels] @ rotation[2]))
     instance = picture((view.surface.mesh[points] + 1).astype(np.uint8))
-    pointmap = picture((through * depth[:, None]).astype(np.float32))
+    pointmap = unproject(depth, camera.K)
     persons = []
     for number, person in enumerate(view.persons):
         seen, local, visibility = see_keypoints(person, number, camera, view.caster, instance, pointmap)
+        mask = instance == number + 1
         persons.append({'keypoints': seen, 'keypoints_3d': local, 'visibility': visibility,
-                        'bbox': modal_box(instance == number + 1), 'bbox_whole': whole_box(person, camera)})
+                        'area': int(np.count_nonzero(mask)), 'bbox': modal_box(mask) if mask.any() else None})
     return {'sem_seg': picture(view.surface.label[points].astype(np.uint8)), 'instance': instance, 'mask': instance > 0,
-            'depth': picture(depth), 'pointmap': pointmap,
-            'normal': picture(turned(rows(view.surface.exact, points), rotation)),
+            'depth': depth, 'normal': picture(turned(rows(view.surface.exact, points), rotation)),
             'albedo': picture(rows(view.finish.albedo, points)), 'K': camera.K.copy(), 'persons': persons}

@@ -129,6 +129,14 @@ def test_a_picture_of_many_people_is_read_once(tmp_path: Path) -> None:
     assert len(plan.samples) == 1
 
 
+def test_a_picture_listed_twice_is_held_against_both_entries(tmp_path: Path) -> None:
+    images = [image(1), image(2, file_name='1.png', width=99)]
+    path = write(tmp_path, person(), person(id=8, image_id=2), images=images)
+    assert [fault.kind for fault in found(path)] == [Kind.SAME_FILE, Kind.SIZE]
+    with pytest.raises(DataError, match='height, width'):
+        train(path)
+
+
 @pytest.mark.parametrize('content', ['{', '[]', '{"images": []}'])
 def test_files_that_are_no_annotations(tmp_path: Path, content: str) -> None:
     path = tmp_path / 'people.json'

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from sapiens2.datasets.errors import DataError
 from sapiens2.datasets.metainfo import COCO17_NAMES
 
 HEIGHT, WIDTH = 60, 80
@@ -160,3 +161,13 @@ def test_wrong_folders_are_named(name, source, tmp_path, convert) -> None:
         convert(name, source, '--split', 'tain')
     with pytest.raises(ValueError, match="unknown option: 'views'"):
         convert(name, source, '--views', 3)
+
+
+def test_reasons_are_given_where_nothing_is_left(source: Path, name: str, convert: Callable) -> None:
+    path = source / 'annotations' / FILES[name].format('val')
+    content = json.loads(path.read_text())
+    for image in content['images']:
+        image['height'] = str(image['height'])
+    path.write_text(json.dumps(content))
+    with pytest.raises(DataError, match=r"no person in it can be used; .*\n.*image 1: height must be .*'60'"):
+        convert(name, source, '--split', 'val')

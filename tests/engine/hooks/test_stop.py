@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from mmengine.config import Config
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
+from torch.utils.data import DataLoader, Dataset
 
 from sapiens2.engine import Sapiens2Runner
-from sapiens2.engine.hooks.stop import Stopped
+from sapiens2.engine.hooks.stop import Stopped, start_worker
 from sapiens2.registry import HOOKS
 
 ConfigMaker = Callable[..., Config]
@@ -66,6 +71,62 @@ def test_stopped_run_goes_on_exactly(toy_cfg: ConfigMaker, place: str, done: int
     one, two = (torch.load(Path(runner.work_dir, 'iter_9.pth'), weights_only=True) for runner in (whole, resumed))
     for key in ('state_dict', 'training_weights'):
         assert all(torch.equal(one[key][name], two[key][name]) for name in one[key]), key
+
+
+class Slow(Dataset):
+    """Numbers that take a while, from workers that get a signal meanwhile."""
+
+    def __len__(self) -> int:
+        return 6
+
+    def __getitem__(self, index: int) -> int:
+        time.sleep(0.01)
+        return os.getpid()
+
+
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])
+def test_workers_leave_a_signal_to_the_main_process(number: int) -> None:
+    called: list[int] = []
+    batches = iter(DataLoader(Slow(), num_workers=1, prefetch_factor=1, worker_init_fn=partial(
+        start_worker, then=called.append)))
+    worker = int(next(batches))
+    os.kill(worker, number)
+    assert [int(batch) for batch in batches] == [worker] * 5
+
+
+def test_worker_ends_at_a_second_signal() -> None:
+    context = multiprocessing.get_context('fork')
+    is_ready = context.Event()
+    worker = context.Process(target=wait_for_signals, args=(is_ready,))
+    worker.start()
+    assert is_ready.wait(60)
+    deadline = time.monotonic() + 60
+    while worker.is_alive() and time.monotonic() < deadline:
+        os.kill(worker.pid, signal.SIGTERM)
+        worker.join(0.2)
+    assert worker.exitcode == 0
+
+
+def wait_for_signals(is_ready: Any) -> None:
+    start_worker(0)
+    is_ready.set()
+    while True:
+        time.sleep(0.01)
+
+
+def test_saved_config_is_formatted_before_the_run(toy_cfg: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = Sapiens2Runner.from_cfg(toy_cfg(custom_hooks=[dict(type='SignalHook', at=3, place='before')]))
+    hook = next(hook for hook in runner.hooks if isinstance(hook, SignalHook))
+    kill = hook.before_train_iter
+
+    def no_more_formatting(*args: Any, **kwargs: Any) -> None:
+        monkeypatch.setattr(Config, 'pretty_text', property(lambda cfg: pytest.fail('formatted while it stops')))
+        kill(*args, **kwargs)
+
+    hook.before_train_iter = no_more_formatting
+    with pytest.raises(Stopped):
+        runner.train()
+    assert "type='ToyModel'" in torch.load(Path(runner.work_dir, 'iter_3.pth'), weights_only=True)['meta']['cfg']
 
 
 def test_message_says_how_to_go_on(toy_cfg: ConfigMaker, caplog: pytest.LogCaptureFixture) -> None:

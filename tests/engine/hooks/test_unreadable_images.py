@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,17 @@ def test_run_names_each_file_once_and_goes_on(toy_cfg: ConfigMaker) -> None:
     assert log.count('cannot read a training image, another is drawn in its place: 2.jpg: cut off') == 1
     assert f'{Path(runner.work_dir, LIST)} lists the files, 2 in number.' in log
     assert runner.train_loop.samples == 12
+
+
+def test_name_that_is_not_utf8(toy_cfg: ConfigMaker, tmp_path: Path) -> None:
+    name = os.fsdecode(b'caf\xe9-\xe4\xb8\xad.jpg')
+    hook, runner = UnreadableImagesHook(), Sapiens2Runner.from_cfg(config(toy_cfg))
+    hook._new, hook._new_samples = [(name, 'cut off')], 1
+    hook._report(runner)
+    hook._report(runner)
+    text = (Path(runner.work_dir) / LIST).read_text(encoding='utf-8')
+    assert '\u4e2d' in text and listed(runner.work_dir) == {name: 'cut off'}
+    assert r'caf\udce9-' in next(Path(runner.work_dir).glob('*/*.log')).read_text(encoding='utf-8')
 
 
 def test_resumed_run_equals_unbroken_run_and_keeps_the_list(toy_cfg: ConfigMaker) -> None:

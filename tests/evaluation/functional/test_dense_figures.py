@@ -216,14 +216,14 @@ def test_seg_figures_worked_by_hand() -> None:
     sums = functional.seg_sums(pred, target, NUM_CLASSES)
     assert {name: value.tolist() for name, value in sums.items()} == {
         'intersection': [2, 1, 0, 0], 'predicted': [2, 3, 0, 1], 'labelled': [3, 2, 1, 0]}
-    assert functional.seg_scores(sums) == {
-        'aAcc_percent': 50.0, 'mIoU_percent': round(100 * (2 / 3 + 1 / 4 + 0) / 3, 2),
-        'mAcc_percent': round(100 * (2 / 3 + 1 / 2 + 0) / 3, 2),
-        'mDice_percent': round(100 * (4 / 5 + 2 / 5 + 0) / 3, 2),
-        'mFscore_percent': round(100 * (4 / 5 + 2 / 5 + 0) / 3, 2),
-        'mPrecision_percent': round(100 * (2 / 2 + 1 / 3 + 0) / 3, 2),
-        'mRecall_percent': round(100 * (2 / 3 + 1 / 2 + 0) / 3, 2)}
-    assert functional.seg_scores(sums, nan_to_num=0)['mIoU_percent'] == round(100 * (2 / 3 + 1 / 4) / 4, 2)
+    assert functional.seg_scores(sums) == pytest.approx({
+        'aAcc_percent': 50.0, 'mIoU_percent': 100 * (2 / 3 + 1 / 4 + 0) / 3,
+        'mAcc_percent': 100 * (2 / 3 + 1 / 2 + 0) / 3,
+        'mDice_percent': 100 * (4 / 5 + 2 / 5 + 0) / 3,
+        'mFscore_percent': 100 * (4 / 5 + 2 / 5 + 0) / 3,
+        'mPrecision_percent': 100 * (2 / 2 + 1 / 3 + 0) / 3,
+        'mRecall_percent': 100 * (2 / 3 + 1 / 2 + 0) / 3})
+    assert functional.seg_scores(sums, nan_to_num=0)['mIoU_percent'] == pytest.approx(100 * (2 / 3 + 1 / 4) / 4)
 
 
 def test_seg_shards_sum_to_the_whole() -> None:

@@ -122,7 +122,7 @@ def test_truth_of_data_set_gives_the_same_as_the_file(ann_file: str) -> None:
 
 def test_parts_of_308(ann_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[str] = []
-    monkeypatch.setattr('sapiens2.evaluation.metrics.coco_pose_metric.print_log', lambda text, **_: lines.append(text))
+    monkeypatch.setattr('sapiens2.evaluation.metrics.coco_pose_metric.log_details', lines.append)
     samples = make_samples(ann_file, 0.0)
     feet = TABLE['groups']['foot']
     for sample in samples:
@@ -167,7 +167,7 @@ def test_distances_are_measured_in_the_size_of_the_box_or_of_the_part(ann_file: 
 
 def test_one_point_has_no_size_of_its_own(ann_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[str] = []
-    monkeypatch.setattr('sapiens2.evaluation.metrics.coco_pose_metric.print_log', lambda text, **_: lines.append(text))
+    monkeypatch.setattr('sapiens2.evaluation.metrics.coco_pose_metric.log_details', lines.append)
     sample = make_samples(ann_file, 0.0)[0]
     sample.gt_instances.keypoints_visible[:] = 0
     sample.gt_instances.keypoints_visible[0, TABLE['groups']['face'][0]] = 1

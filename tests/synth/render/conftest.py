@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip('embreex')
 
+from sapiens2.datasets.transforms.targets import unproject  # noqa: E402
 from sapiens2.synth.render.cameras import look_at  # noqa: E402
 from sapiens2.synth.scene import Camera, Light, Material, Mesh, Person, Surroundings  # noqa: E402
 
@@ -14,7 +15,7 @@ SKIN = Material('skin', np.float32([0.5, 0.3, 0.2]), roughness=0.45, specular=0.
 
 
 def _ball(centre, radius=0.5, label=3, material=SKIN, keypoints=None, on_surface=True, rings=48):
-    """A ball as a person; ``keypoints`` (k, 3) are the first k of its 308 points, the others are not known."""
+    """A ball as a person; ``keypoints`` (k, 3) are the first k of its 308 points, the others lie around its middle."""
     polar, azimuth = np.meshgrid(np.linspace(0, np.pi, rings + 1), np.linspace(0, 2 * np.pi, 2 * rings, endpoint=False),
                                  indexing='ij')
     normals = np.stack([np.sin(polar) * np.sin(azimuth), np.cos(polar), np.sin(polar) * np.cos(azimuth)], -1)
@@ -27,7 +28,7 @@ def _ball(centre, radius=0.5, label=3, material=SKIN, keypoints=None, on_surface
     mesh = Mesh(vertices=(np.float32(centre) + np.float32(radius) * normals), faces=faces, normals=normals,
                 rest=np.float32(radius) * normals, labels=np.full(len(faces), label, np.uint8),
                 materials=np.zeros(len(faces), np.uint8))
-    points = np.full((308, 3), np.nan, np.float32)
+    points = np.float32(centre) + np.random.default_rng(0).normal(0, 1e-3, (308, 3)).astype(np.float32)
     if keypoints is not None:
         points[:len(keypoints)] = keypoints
     return Person(mesh, (material,), points, np.full(308, on_surface), {})
@@ -60,3 +61,9 @@ def surroundings():
                             (Material('matter', np.float32([0.4, 0.4, 0.4])),))
 
     return make
+
+
+@pytest.fixture
+def pointmap_of():
+    """(H, W, 3) metres, camera frame, of what ``render`` gives."""
+    return lambda result: unproject(result['depth'], result['K']).astype(np.float64)

@@ -23,8 +23,6 @@ CASES = ([(kind, 'plain') for kind in PAINTERS] + [('fabric', name) for name in 
 
 @pytest.mark.parametrize(('kind', 'pattern'), CASES)
 def test_materials(ball, camera, surroundings, kind, pattern):
-    if kind == 'lens':
-        pytest.skip('what is behind lenses has a test of its own')
     material = Material(kind, COLOR, pattern, COLORS, 0.08, 0.5)
     result = render([ball((0, 1, 0), material=material)], camera, surroundings(), np.random.default_rng(0))
     albedo = result['albedo'][result['mask']]
