@@ -45,7 +45,10 @@ setup(
     python_requires='>=3.10,<3.14',
     packages=find_packages(include=['sapiens2', 'sapiens2.*']) + CONFIG_FOLDERS,
     package_dir={'sapiens2': 'sapiens2', 'sapiens2.configs': 'configs'},
-    package_data={'': ['*.json', '*.yml'], **{folder: ['*.py', '*.yml', '*.md'] for folder in CONFIG_FOLDERS}},
+    package_data={
+        '': ['*.json', '*.yml'], 'sapiens2.weights': ['*.safetensors', '*.md'],
+        **{folder: ['*.py', '*.yml', '*.md'] for folder in CONFIG_FOLDERS}
+    },
     install_requires=requirements('runtime'),
     extras_require={name: requirements(name) for name in EXTRAS},
     entry_points={'console_scripts': ['sapiens2 = sapiens2.cli.main:main']},

@@ -1,8 +1,8 @@
 """Memory that training needs, by what it is for: weights, gradients, optimizer, activations kept for the backward pass.
 
 Nothing is computed: the model runs on tensors without content, and the bytes of what autograd keeps are summed; those
-of the optimizer follow from its definition. Losses, the data, what kernels need for moments and the CUDA context are left
-out.
+of the optimizer follow from its definition. Losses, the data, what kernels need for moments and the CUDA context are
+left out.
 
     python benchmarks/training_memory.py CONFIG [--arch sapiens2_0.4b] [--fp32]
 """

@@ -1,4 +1,4 @@
-# What the recipes of tools/quickstart.sh share: generated people, and networks that learn from them in minutes on a CPU.
+# What the recipes of tools/quickstart.sh share: generated people, and networks that learn in minutes on a CPU.
 micro_size = (128, 96)  # (H, W)
 # For a short training attention counts from the first update on, instead of growing from a ten-thousandth of its size.
 micro_backbone = dict(

@@ -14,6 +14,7 @@ train_pipeline = [
 model = dict(
     backbone=_base_.micro_backbone,
     decode_head=dict(deconv_out_channels=(96, 64), conv_out_channels=(64,), conv_kernel_sizes=(1,)))
+optim_wrapper = dict(_base_.micro_optim, optimizer=dict(lr=1e-3))
 train_dataloader = dict(**_base_.micro_loader, dataset=dict(pipeline=train_pipeline))
 val_dataloader = dict(dataset=dict(pipeline=[*start, cut, dict(type='PackInputs')]))
 test_dataloader = val_dataloader

@@ -1,4 +1,4 @@
-_base_ = './sapiens2-tiny_pose_coco_wholebody-256x192.py'
+_base_ = ['./sapiens2-tiny_pose_coco_wholebody-256x192.py', '../_base_/synth_tiny.py']
 data_root = 'data/synth'
 train_pipeline = [
     *_base_.train_pipeline[:2],
@@ -9,8 +9,11 @@ train_pipeline = [
     *_base_.train_pipeline[3:],
 ]
 people = dict(data_root=data_root, keypoint_set='sapiens308')
+model = _base_.synth_model
+optim_wrapper = _base_.synth_optim
+train_cfg = _base_.synth_train
 train_dataloader = dict(
-    dataset=dict(**people, ann_file='annotations/keypoints_train.json', pipeline=train_pipeline))
+    **_base_.synth_loader, dataset=dict(**people, ann_file='annotations/keypoints_train.json', pipeline=train_pipeline))
 val_dataloader = dict(dataset=dict(**people, ann_file='annotations/keypoints_val.json'))
 test_dataloader = val_dataloader
 val_evaluator = dict(mode='sapiens308')

@@ -20,13 +20,15 @@ from torch import nn
 from sapiens2.apis.image_sources import ImageInput, ImageSource, image_sources
 from sapiens2.apis.person_boxes import BoxFinder, Boxes, PersonBoxes, box_fault, box_finder
 from sapiens2.apis.result_files import FIELD_OF_TASK, result_picture, write_result
-from sapiens2.apis.task_models import check_task, dataset_meta, inference_pipeline, set_image_size, task_config
+from sapiens2.apis.task_models import (check_task, dataset_meta, inference_pipeline, model_name, set_image_size,
+                                       task_config)
 from sapiens2.models.checkpoints import build_model
 from sapiens2.models.checkpoints.build import RANDOM
 from sapiens2.models.checkpoints.describe import LAST_LAYERS
 from sapiens2.registry import TRANSFORMS
 from sapiens2.structures import DataSample
 from sapiens2.utils.devices import pick_device, pick_dtype
+from sapiens2.weights import embedded_weights
 
 Inputs = Union[ImageInput, Sequence[ImageInput], Sequence[ImageSource]]
 Result = dict[str, Any]
@@ -67,9 +69,10 @@ class Sapiens2Inferencer:
 
     Args:
         task: 'pose', 'seg', 'normal', 'pointmap' or 'albedo'.
-        model: name of a model ('sapiens2_1b'), a config file, or a config.
-        weights: checkpoint in any supported format. With None they are random, and a warning says so; 'random'
-            asks for that, so it is silent.
+        model: name of a model ('sapiens2_1b', or '1b' for short), a config file, or a config.
+        weights: checkpoint in any supported format. With None those that come with the package, which has some of
+            'sapiens2_tiny'; of another model they are random, and a warning says so. 'random' asks for that, so it is
+            silent.
         device: 'auto' takes cuda, mps or cpu, in this order; or torch's name of a device.
         dtype: 'auto' is bf16 where the device computes in it, fp32 elsewhere; 'bf16', 'fp32', or
             their long names.
@@ -95,6 +98,8 @@ class Sapiens2Inferencer:
         if flip_test is not None and task == 'pose':
             self.cfg.model.test_cfg = dict(self.cfg.model.get('test_cfg') or {}, flip_test=flip_test)
         self.dataset_meta = dataset_meta(task, self.cfg)
+        if weights is None and isinstance(model, str) and not model.endswith('.py'):
+            weights = embedded_weights(task, model_name(task, model))
         self.weights_name = RANDOM if weights is None else Path(weights).name
         self.pipeline = Compose([TRANSFORMS.build(step) for step in inference_pipeline(self.cfg)])
         self.model = build_model(self.cfg.model, weights, self.device, self.dtype).eval()

@@ -19,7 +19,7 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
-from sapiens2.datasets.coco_json import objects
+from sapiens2.datasets.coco_json import is_crowd, objects
 
 # No score or size of an image is larger.
 _LARGEST = 1e9
@@ -116,9 +116,9 @@ def _person_category_ids(categories: Sequence[Mapping[str, Any]]) -> list[Any]:
     return [entry.get('id') for entry in categories if str(entry.get('name')).lower() == 'person'] or [1]
 
 
-def _is_person(entry: Mapping[str, Any], person_ids: Sequence[Any]) -> bool:
+def _is_person(entry: Mapping[str, Any], person_ids: Sequence[Any], place: str) -> bool:
     """Regions marked as crowds are no person."""
-    return entry.get('category_id', person_ids[0]) in person_ids and not entry.get('iscrowd')
+    return entry.get('category_id', person_ids[0]) in person_ids and not is_crowd(entry, place)
 
 
 def load_boxes(path: str | Path, score_thr: float = 0.0) -> BoxTable:
@@ -147,7 +147,7 @@ def load_boxes(path: str | Path, score_thr: float = 0.0) -> BoxTable:
         if 'image_id' not in entry or 'bbox' not in entry:
             raise ValueError(f'{path}: entry {number} lacks "image_id" or "bbox"')
         score = _number(entry.get('score', 1.0), f'{path}: entry {number}: score')
-        if _is_person(entry, person_ids):
+        if _is_person(entry, person_ids, f'{path}: entry {number}'):
             found[str(entry['image_id'])].append((_numbers(entry['bbox']), score))
     for number, image in enumerate(images):
         if 'id' not in image or not (isinstance(image.get('file_name'), str) and _parts(image['file_name'])):

@@ -34,11 +34,24 @@ def model_configs(task: str) -> dict[str, Path]:
     return files
 
 
+def model_name(task: str, name: str) -> str:
+    """The full name of a model of ``task``; 'tiny' stands for 'sapiens2_tiny'.
+
+    Raises:
+        ValueError: if there is no such model; the nearest are offered.
+    """
+    known = model_configs(task)
+    for full in (name, f'sapiens2_{name}'):
+        if full in known:
+            return full
+    raise UnknownNameError(unknown_name(name, known, f'model for {task}') + ' Or give a config file (.py).')
+
+
 def task_config(task: str, model: Union[str, os.PathLike, Config]) -> Config:
     """The config of ``model`` for ``task``, one that the caller may change.
 
     Args:
-        model: name of a model, path of a config file, or a config.
+        model: name of a model as in ``model_name``, path of a config file, or a config.
 
     Raises:
         ValueError: for an unknown task or model, a file that is no config, or a config of another task.
@@ -49,11 +62,7 @@ def task_config(task: str, model: Union[str, os.PathLike, Config]) -> Config:
     elif str(model).endswith('.py'):
         cfg = load_config(model)
     else:
-        known = model_configs(task)
-        if str(model) not in known:
-            raise UnknownNameError(unknown_name(str(model), known, f'model for {task}')
-                                   + ' Or give a config file (.py).')
-        cfg = Config.fromfile(known[str(model)])
+        cfg = Config.fromfile(model_configs(task)[model_name(task, str(model))])
     head = cfg.get('model', {}).get('decode_head', {}).get('type')
     if head != HEAD_OF_TASK[task]:
         owner = next((name for name, known_head in HEAD_OF_TASK.items() if known_head == head), 'none of the tasks')

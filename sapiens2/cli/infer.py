@@ -22,6 +22,7 @@ pose gives JSON, the other tasks PNG and npz, and all a picture to look at.'''
 _EPILOG = '''exit code: 0 all done, 1 something was skipped (and named), 2 nothing could be started.
 
 examples:
+  sapiens2 infer all portrait.jpg --whole-image --model tiny --out results
   sapiens2 infer seg photos/ --weights sapiens2_1b_seg.safetensors --out results
   sapiens2 infer pose photos/ --boxes people.json --weights pose.safetensors --out results
   sapiens2 infer all portrait.jpg --whole-image --model sapiens2_0.1b --weights random --out results'''
@@ -36,7 +37,8 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
                         help='image, folder (with its sub-folders), glob, or .txt with a path a line')
     parser.add_argument('--out', metavar='DIR', type=Path, required=True, help='folder for the results')
     model = parser.add_mutually_exclusive_group()
-    model.add_argument('--model', metavar='NAME', default='sapiens2_1b', help='default: %(default)s')
+    model.add_argument('--model', metavar='NAME', default='sapiens2_1b',
+                       help='default: %(default)s; "tiny" comes with weights, of little use but at once')
     model.add_argument('--config', metavar='CONFIG', type=Path, help='config file, in place of --model')
     parser.add_argument('--weights', metavar='FILE', action='append', default=[],
                         help='checkpoint, or "random" for an untrained network; for "all" give it once for each task '
@@ -67,11 +69,12 @@ def _task(text: str) -> str:
     return text
 
 
-def weights_by_task(tasks: Sequence[str], given: Sequence[str]) -> dict[str, str]:
+def weights_by_task(tasks: Sequence[str], given: Sequence[str], model: Optional[str] = None) -> dict[str, str]:
     """Checkpoint of each task, or ``random``.
 
     Args:
         given: FILE or ``random`` for all tasks, and TASK=FILE or TASK=random for one.
+        model: name of a model; where nothing is given, its weights that come with the package are taken.
 
     Raises:
         ValueError: if a task has none, or one file is to serve several tasks.
@@ -93,16 +96,24 @@ def weights_by_task(tasks: Sequence[str], given: Sequence[str]) -> dict[str, str
     unused = [task for task in single if task not in tasks]
     if unused:
         raise ValueError(f'--weights {unused[0]}={single[unused[0]]}: that task does not run')
-    chosen = {task: single.get(task, common) for task in tasks}
+    chosen = {task: single.get(task, common) or _embedded(task, model) for task in tasks}
     lacking = [task for task, file in chosen.items() if not file]
     if lacking:
         raise ValueError(f'--weights: no checkpoint for {", ".join(lacking)}. `sapiens2 zoo` lists the released files '
-                         f'and where they are; `--weights {RANDOM}` runs an untrained network')
+                         f'and where they are; `--model tiny` has weights that come with the package; `--weights '
+                         f'{RANDOM}` runs an untrained network')
     for file in set(chosen.values()) - {RANDOM}:
         # Now, not when the tasks before it are done.
         if not Path(file).exists():
             raise FileNotFoundError(f'--weights: {file}: no such file. `sapiens2 zoo` lists the released ones')
     return chosen
+
+
+def _embedded(task: str, model: Optional[str]) -> Optional[str]:
+    from sapiens2.apis.task_models import model_name
+    from sapiens2.weights import embedded_weights
+    file = embedded_weights(task, model_name(task, model)) if model else None
+    return str(file) if file else None
 
 
 def run(args: argparse.Namespace) -> int:
@@ -115,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError('--config describes one task; with "all" name a --model')
     if 'pose' not in tasks and (args.boxes is not None or args.whole_image or args.flip_test):
         raise ValueError(f'--boxes, --whole-image and --flip-test are for pose, not for {args.task}')
-    weights = weights_by_task(tasks, args.weights)
+    weights = weights_by_task(tasks, args.weights, None if args.config else args.model)
     report = Report(args.box_thr)
     missing: list[str] = []
     sources = image_sources(args.inputs, missing, args.out)

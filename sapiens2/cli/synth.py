@@ -41,6 +41,8 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
                         help='people in a picture at most, 1 to 4 (default: 4)')
     parser.add_argument('--shots', nargs='+', choices=SHOTS, default=SHOTS, metavar='KIND',
                         help=f'what pictures show: {", ".join(SHOTS)} (default: all)')
+    parser.add_argument('--focal', type=float, nargs=2, default=(24, 135), metavar=('MIN', 'MAX'),
+                        help='focal lengths in mm on a frame 36 mm wide, along the longer side (default: 24 135)')
     parser.add_argument('--backgrounds', type=Path, metavar='DIR', help='folder of pictures to put people in front of')
     parser.add_argument('--shards', type=positive, metavar='N',
                         help='also write WebDataset shards of N samples to DIR/shards')
@@ -61,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     from sapiens2.utils.atomic import check_folder
     check_folder(args.out)
     options = SetOptions(args.seed, tuple(args.size), args.val_every, args.backgrounds, args.most_people,
-                         tuple(name for name in SHOTS if name in args.shots))
+                         tuple(name for name in SHOTS if name in args.shots), tuple(args.focal))
     console = Console(stderr=True)
     make_set(args.out, args.num, options, args.workers, args.engine, args.shards, console)
     if args.stats:

@@ -71,9 +71,10 @@ def report(plan: Plan, diary: Diary, galleries: Mapping[str, list[Row]]) -> str:
     minutes = sum(map(diary.seconds, ('generation', 'training', 'report'))) / 60
     parts = [
         paragraph(f'Networks of five tasks, trained from random weights on {plan.people - plan.held_out} generated '
-                  f'pictures of people and measured on {plan.held_out} others, in {minutes:.1f} minutes on {_machine()}.'),
-        paragraph('These are very small networks (pictures of 128 x 96 pixels) after minutes of training. They show that '
-                  'the whole chain works and learns, and are of no use on photographs.', note=True),
+                  f'pictures, each of one whole person, and measured on {plan.held_out} others, in {minutes:.1f} '
+                  f'minutes on {_machine()}.'),
+        paragraph('These are very small networks (pictures of 128 x 96 pixels) after minutes of training. They show '
+                  'that the whole chain works and learns, and are of no use on photographs.', note=True),
     ]
     if plan.people < Plan.people:
         parts.append(paragraph('This was the quick version (--quick): a few iterations, which teach a network nothing. '
@@ -91,8 +92,8 @@ def report(plan: Plan, diary: Diary, galleries: Mapping[str, list[Row]]) -> str:
             'Several networks are trained at once, one a core. A sample is a picture; for pose, a person. The pictures '
             f'were generated in {diary.seconds("generation") / 60:.1f} minutes.'),
         heading('Pictures'),
-        paragraph('The first held-out pictures, not chosen, and a photograph (Eileen Collins, NASA, public domain, from '
-                  'scikit-image), which is unlike anything that was trained on.'),
+        paragraph('The first held-out pictures, not chosen, and a photograph (Eileen Collins, NASA, public domain, '
+                  'from scikit-image), which is unlike anything that was trained on.'),
     ]
     for task, rows in galleries.items():
         parts += [heading(task), *([paragraph(_NOTES[task])] if task in _NOTES else []),

@@ -11,7 +11,7 @@ import numpy as np
 from sapiens2.synth.crowd import CROWD, make_people
 from sapiens2.synth.folder import SynthFolder
 from sapiens2.synth.render import render, sample_camera, sample_photo, sample_surroundings
-from sapiens2.synth.render.framing import SHOTS
+from sapiens2.synth.render.framing import FOCAL_LENGTHS, SHOTS
 from sapiens2.synth.sample import Sample
 from sapiens2.synth.scene import Camera, Person
 from sapiens2.utils.image_io import read_image
@@ -31,6 +31,7 @@ class Recipe:
         backgrounds: pictures to put people in front of, in place of made-up places.
         most_people: in a picture, 1 to 4.
         shots: kinds of ``SHOTS`` that are drawn.
+        focal_lengths: shortest and longest, millimetres on a frame 36 mm wide, along the longer side.
     """
 
     seed: int
@@ -38,13 +39,14 @@ class Recipe:
     backgrounds: tuple[str, ...] = field(default=())
     most_people: int = len(CROWD)
     shots: tuple[str, ...] = tuple(SHOTS)
+    focal_lengths: tuple[float, float] = FOCAL_LENGTHS
 
     def __call__(self, index: int) -> Sample:
         """Sample ``index``, the same whatever was made before."""
         rng = np.random.default_rng([self.seed, index])
         people = make_people(rng, self.most_people)
         while True:
-            camera = sample_camera(rng, people, self.size, self.shots)
+            camera = sample_camera(rng, people, self.size, self.shots, self.focal_lengths)
             surroundings = sample_surroundings(rng, people, camera, background=self._background(rng))
             picture = render(people, camera, surroundings, rng, sample_photo(rng, self.size))
             if picture['mask'].mean() >= LEAST_SHARE:

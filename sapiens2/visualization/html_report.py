@@ -20,7 +20,9 @@ caption { caption-side: bottom; text-align: left; color: #555; font-size: .9rem;
 th, td { padding: .3rem .8rem; border-bottom: 1px solid #ddd; vertical-align: top; }
 th { text-align: left; background: #f3f3f3; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.pictures td, .pictures th { text-align: center; border: none; padding: .25rem; vertical-align: middle; background: none; }
+.pictures td, .pictures th {
+  text-align: center; border: none; padding: .25rem; vertical-align: middle; background: none;
+}
 .pictures th { font-weight: normal; color: #555; font-size: .9rem; }
 .pictures img { max-width: 18rem; max-height: 22rem; display: block; margin: auto; }
 pre { background: #f3f3f3; padding: .8rem; white-space: pre-wrap; overflow-wrap: anywhere; font-size: .85rem; }

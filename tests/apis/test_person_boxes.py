@@ -40,6 +40,13 @@ def test_annotations_are_matched_by_file_name_and_turned_into_corners(tmp_path):
     assert table.find(Path('c.jpg')) is None
 
 
+def test_a_crowd_that_is_marked_in_text_is_an_error(tmp_path):
+    path = _write(tmp_path / 'boxes.json', _coco(
+        [{'id': 1, 'file_name': 'a.jpg'}], [{'image_id': 1, 'bbox': [1, 2, 10, 20], 'iscrowd': '0'}]))
+    with pytest.raises(ValueError, match="boxes.json: entry 0: iscrowd must be 0 or 1, this is '0'"):
+        load_boxes(path)
+
+
 def test_the_folder_tells_images_of_one_name_apart(tmp_path):
     path = _write(tmp_path / 'boxes.json', _coco(
         [{'id': 1, 'file_name': 'left/a.jpg'}, {'id': 2, 'file_name': 'right/a.jpg'}],

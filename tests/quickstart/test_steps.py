@@ -42,8 +42,9 @@ def test_a_lane_runs_in_order_and_only_once(tmp_path):
 
 
 def test_lanes_run_beside_one_another(tmp_path):
-    wait = "import pathlib, time\nend = time.time() + 20\nwhile not pathlib.Path({!r}).exists() and time.time() < end:" \
-           "\n    time.sleep(0.05)\nassert pathlib.Path({!r}).exists()"
+    wait = ('import pathlib, time\nend = time.time() + 20\n'
+            'while not pathlib.Path({!r}).exists() and time.time() < end:\n    time.sleep(0.05)\n'
+            'assert pathlib.Path({!r}).exists()')
     other = str(tmp_path / 'second.txt')
     run_lanes([[step(tmp_path, 'first', wait.format(other, other))], [step(tmp_path, 'second', 'pass')]],
               Diary(tmp_path, {}), quiet(), at_once=2, threads=1)

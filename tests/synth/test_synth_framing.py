@@ -87,12 +87,12 @@ def test_cameras_are_pinholes_outside_of_people_and_the_same_for_a_seed(four, si
 def test_a_camera_that_misses_people_is_drawn_again(monkeypatch):
     calls = []
 
-    def draw(rng, people, size, shots):
-        camera = sample_camera(rng, people, size, shots)
+    def draw(*options):
+        camera = sample_camera(*options)
         calls.append(camera)
         if len(calls) > 3:
             return camera
-        return Camera(camera.K, look_at(camera.position, camera.position + [0, 1, 0.1]), camera.position, size)
+        return Camera(camera.K, look_at(camera.position, camera.position + [0, 1, 0.1]), camera.position, camera.size)
 
     monkeypatch.setattr(generate, 'sample_camera', draw)
     sample = generate.Recipe(0, (24, 24))(0)
@@ -110,8 +110,14 @@ def test_fewer_people_and_shots_can_be_asked_for():
     assert all(visibility for _, _, visibility in sample.people[0]['keypoints'])
 
 
+def test_the_focal_length_is_along_the_longer_side_of_a_frame_of_36_mm():
+    sample = generate.Recipe(0, (64, 48), most_people=1, shots=('whole',), focal_lengths=(50.0, 50.0))(1)
+    assert sample.K[0, 0] == sample.K[1, 1] == pytest.approx(50 / 36 * 64)
+
+
 @pytest.mark.parametrize('wrong, message', [
     ({'shots': ()}, 'shots is empty; choose from whole, hips, bust, face'), ({'shots': ('fase',)}, "'fase'.*face"),
+    ({'focal_lengths': (50, 20)}, 'focal_lengths are 50 to 20 mm; the shortest comes first'),
     ({'most_people': 0}, 'most_people is 0; it must be from 1 to 4'), ({'most_people': 5}, 'from 1 to 4')])
 def test_wrong_options_are_refused(wrong, message):
     with pytest.raises((ValueError, KeyError), match=message):

@@ -41,6 +41,7 @@ class SegMetric(DenseMetric):
         super().__init__(**kwargs)
         self.own_classes = classes
         self.ignore_index, self.nan_to_num = ignore_index, nan_to_num
+        self._missing: list[str] = []  # classes that were said to be missing
 
     @property
     def classes(self) -> Sequence[str]:
@@ -65,7 +66,8 @@ class SegMetric(DenseMetric):
         scores = seg_scores(sums, self.nan_to_num)
         log_details(f'\n{class_table(sums, self.classes)}\n\n{figure_table(scores)}')
         missing = [name for name, pixels in zip(self.classes, sums['labelled']) if not pixels]
-        if missing:
+        if missing and missing != self._missing:  # once, not at each validation of a training
+            self._missing = missing
             treatment = 'are left out of the means' if self.nan_to_num is None else f'count as {self.nan_to_num:g}'
             print_log(f'{len(missing)} of {len(self.classes)} classes have no pixel in the validation set and '
                       f'{treatment}: {", ".join(missing)}', logger='current', level=logging.WARNING)

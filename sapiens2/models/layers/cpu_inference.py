@@ -6,9 +6,9 @@ attention, a head through the attention, and a chunk through all that follow. Th
 ``benchmarks/README.md`` has the times.
 
 On x86 processors with bf16 vector products but no tile products (AMX), PyTorch's fused attention multiplies tiles that
-are too small to keep the vector units busy. There two larger matrix products take its place. Their scores are rounded to
-bf16, which the fused kernel keeps in float32; so the mean key is taken off all keys first, which leaves the softmax as it
-is and makes the scores smaller. Normalised queries and keys bound the scores, so no largest one has to be found.
+are too small to keep the vector units busy. There two larger matrix products take its place. Their scores are rounded
+to bf16, which the fused kernel keeps in float32; so the mean key is taken off all keys first, which leaves the softmax
+as it is and makes the scores smaller. Normalised queries and keys bound the scores, so no largest one has to be found.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def suits_chunks(x: Tensor) -> bool:
 
 
 def block_in_chunks(block: TransformerBlock, x: Tensor, rope: Optional[tuple[Tensor, Tensor]]) -> Tensor:
-    """What ``block`` gives in evaluation mode for tokens (B, N, C) and rotary tables (N, D)."""
+    """What ``block`` gives in evaluation mode for tokens (B, N, C) and rotary tables (N, D) or (B, N, D)."""
     attn = block.attn
     parts = [(image, part) for image in range(len(x)) for part in chunks(x.shape[1])]
     q = x.new_empty(*x.shape[:2], attn.num_heads, attn.head_dim)
@@ -54,7 +54,8 @@ def block_in_chunks(block: TransformerBlock, x: Tensor, rope: Optional[tuple[Ten
     *projections, proj, ffn = layers_for_chunks(block, x.dtype)
 
     def before(image: int, part: slice) -> None:
-        tables = None if rope is None else (rope[0][part], rope[1][part])
+        tables = None if rope is None else [
+            table[part] if table.ndim == 2 else table[image:image + 1, part] for table in rope]
         projected = attn.project(block.ln1(x[image:image + 1, part]), tables, projections)
         for whole, piece in zip((q, k, v), projected):
             whole[image:image + 1, part] = piece

@@ -1,8 +1,8 @@
 """Linear layers for many chunks of tokens on a CPU, through oneDNN.
 
-A matrix product first puts the weight into the order in which it is multiplied. Here that happens once for all chunks, and
-what follows a product (SiLU, a factor, a sum) happens before the result goes to memory. The operators are those that
-``torch.compile`` uses on x86 processors.
+A matrix product first puts the weight into the order in which it is multiplied. Here that happens once for all chunks,
+and what follows a product (SiLU, a factor, a sum) happens before the result goes to memory. The operators are those
+that ``torch.compile`` uses on x86 processors.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PackedSwiGLU:
 
 
 def can_pack(module: nn.Module, dtype: torch.dtype) -> bool:
-    """Whether all linear layers in ``module`` are plain ones (no adapter, no hook) of a dtype that oneDNN multiplies."""
+    """Whether all linear layers in ``module`` are plain ones (no adapter, no hook), of a dtype that oneDNN has."""
     if not torch.backends.mkldnn.is_available() or not torch.backends.mkldnn.enabled:
         return False
     if dtype != torch.float32 and not (dtype == torch.bfloat16 and torch.ops.mkldnn._is_mkldnn_bf16_supported()):

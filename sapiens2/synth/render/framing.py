@@ -43,7 +43,7 @@ class _Subject:
 
 
 def sample_camera(rng: np.random.Generator, persons: Sequence[Person], size: tuple[int, int],
-                  shots: Sequence[str] = tuple(SHOTS)) -> Camera:
+                  shots: Sequence[str] = tuple(SHOTS), focal_lengths: tuple[float, float] = FOCAL_LENGTHS) -> Camera:
     """A camera that looks at one of the people or at all of them.
 
     Shots go from the whole body with margins to the face, see ``SHOTS``, with focal lengths from 24 to 135 mm, from the
@@ -54,13 +54,15 @@ def sample_camera(rng: np.random.Generator, persons: Sequence[Person], size: tup
         persons: at least one.
         size: (H, W) of the picture, pixels.
         shots: the kinds of ``SHOTS`` that may be drawn.
+        focal_lengths: shortest and longest, millimetres on a frame 36 mm wide, along the longer side; a camera that
+            other people keep from coming near enough zooms in further.
     """
     chances = np.array([SHOTS[name] for name in shots])
     shot = str(rng.choice(list(shots), p=chances / chances.sum()))
     subject = _subject(rng, shot, persons)
     best, least = None, np.inf
     for _ in range(TRIES if len(persons) > 1 else 1):
-        camera = _aimed(rng, shot, subject, persons, size)
+        camera = _aimed(rng, shot, subject, persons, size, focal_lengths)
         hidden = _hidden(camera, subject, persons)
         if best is None or hidden < least:
             best, least = camera, hidden
@@ -91,7 +93,7 @@ def _subject(rng: np.random.Generator, shot: str, persons: Sequence[Person]) -> 
 
 
 def _aimed(rng: np.random.Generator, shot: str, subject: _Subject, persons: Sequence[Person],
-           size: tuple[int, int]) -> Camera:
+           size: tuple[int, int], focal_lengths: tuple[float, float]) -> Camera:
     """A camera from a direction drawn at random, as far away as the shot asks for."""
     height, width = size
     azimuth = _facing(persons[subject.people[rng.integers(len(subject.people))]]) + rng.normal(0, 0.8)
@@ -99,7 +101,7 @@ def _aimed(rng: np.random.Generator, shot: str, subject: _Subject, persons: Sequ
         azimuth += rng.uniform(-np.pi, np.pi)
     elevation = np.clip(rng.normal(0.05, 0.16), -0.35, 0.7)
     away = np.array([np.sin(azimuth) * np.cos(elevation), np.sin(elevation), np.cos(azimuth) * np.cos(elevation)])
-    focal = np.exp(rng.uniform(*np.log(FOCAL_LENGTHS))) / 36 * max(size)
+    focal = np.exp(rng.uniform(*np.log(focal_lengths))) / 36 * max(size)
     roll = rng.normal(0, np.radians(2.5)) if rng.random() < 0.85 else rng.normal(0, np.radians(8))
     centre = np.array([(width - 1) / 2, (height - 1) / 2]) + rng.normal(0, 0.004, 2) * max(size)
     filled = np.array([BROADEST * width, rng.uniform(*FILLS[shot]) * height])

@@ -155,6 +155,18 @@ def test_a_table_of_all_figures_is_logged(task: str, monkeypatch: pytest.MonkeyP
         scores, abs=1e-4)
 
 
+def test_classes_without_pixels_are_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    monkeypatch.setattr('sapiens2.evaluation.metrics.seg_metric.print_log', lambda text, **options: texts.append(text))
+    metric = build('seg')
+    sample = make_sample('seg', 0)
+    sample.eval_fields.sem_seg = sample.eval_fields.sem_seg.clamp(max=1)
+    for _ in range(2):
+        metric.process(None, [sample.to_dict()])
+        metric.evaluate(1)
+    assert len(texts) == 1 and texts[0].startswith('1 of 3 classes have no pixel') and texts[0].endswith('skin')
+
+
 def test_seg_needs_classes() -> None:
     metric = METRICS.build({'type': 'SegMetric'})
     with pytest.raises(ValueError, match='classes'):
