@@ -8,7 +8,9 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 ROOT = Path(__file__).parent
-EXTRAS = ('lite', 'demo', 'transformers', 'timm', 'lora', '8bit', 'exr', 'render', 'synth', 'ray', 'tests')
+EXTRAS = (
+    'lite', 'demo', 'transformers', 'timm', 'lora', '8bit', 'exr', 'render', 'synth', 'ray', 'parquet', 'remote',
+    'tests')
 
 
 def requirements(name: str) -> list[str]:

@@ -10,6 +10,7 @@ left out.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -44,15 +45,8 @@ def optimizer_bytes(parameters: list[nn.Parameter], optimizer: str) -> int:
                for p in parameters)
 
 
-def measure(cfg: Any, fine_tuning: Any, with_cp: bool, optimizer: str, bf16: bool) -> dict[str, float]:
-    """GB by what they are for."""
-    cfg.model.backbone.with_cp = with_cp
-    model = MODELS.build(cfg.model)
-    if fine_tuning is not None:
-        fine_tuning().prepare(model)
-    model.train()
-    parameters = list(model.parameters())
-    trained = [p for p in parameters if p.requires_grad]
+def activation_bytes(parameters: Sequence[nn.Parameter], run: Callable[[], object]) -> int:
+    """Bytes that autograd keeps of ``run``, which is given tensors without content; parameters do not count."""
     mode, kept, alive = FakeTensorMode(allow_non_fake_inputs=True), {}, []
 
     def pack(tensor: Tensor) -> Tensor:
@@ -63,10 +57,26 @@ def measure(cfg: Any, fine_tuning: Any, with_cp: bool, optimizer: str, bf16: boo
 
     with mode, torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         own = {mode.from_tensor(p).untyped_storage()._cdata for p in parameters}
+        run()
+    # Weights cast to bf16 live as long as the activations, so they count among them.
+    return sum(size for storage, size in kept.items() if storage not in own)
+
+
+def measure(cfg: Any, fine_tuning: Any, with_cp: bool, optimizer: str, bf16: bool) -> dict[str, float]:
+    """GB by what they are for."""
+    cfg.model.backbone.with_cp = with_cp
+    model = MODELS.build(cfg.model)
+    if fine_tuning is not None:
+        fine_tuning().prepare(model)
+    model.train()
+    parameters = list(model.parameters())
+    trained = [p for p in parameters if p.requires_grad]
+
+    def run() -> None:
         with torch.autocast('cpu', torch.bfloat16, enabled=bf16):
             model(torch.zeros(1, 3, *model.backbone.img_size))
-    # Weights cast to bf16 live as long as the activations, so they count among them.
-    activations = sum(size for storage, size in kept.items() if storage not in own)
+
+    activations = activation_bytes(parameters, run)
     weights, gradients = (sum(p.numel() for p in group) * 4 for group in (parameters, trained))
     return {'weights': weights / GB, 'gradients': gradients / GB, 'optimizer': optimizer_bytes(trained, optimizer) / GB,
             'activations': activations / GB}

@@ -71,10 +71,14 @@ OPTIM_WRAPPERS = _child('optimizer wrapper', root.OPTIM_WRAPPERS, 'engine.optimi
 # How parameters are grouped for the optimizer.
 OPTIM_WRAPPER_CONSTRUCTORS = _child(
     'optimizer wrapper constructor', root.OPTIM_WRAPPER_CONSTRUCTORS, 'engine.optimizers')
+# How a model is spread over processes.
+STRATEGIES = _child('strategy', root.STRATEGIES, 'engine.strategies')
 # Which part of a model is trained. MMEngine has no root for them.
 FINE_TUNING = Registry('way of fine-tuning', scope='sapiens2', locations=['sapiens2.engine.fine_tuning'])
 # Schedules of learning rate and momentum.
 PARAM_SCHEDULERS = _child('parameter scheduler', root.PARAM_SCHEDULERS, 'engine')
+# Values that change over a run: temperatures, momenta, weights of losses. MMEngine has no root for them.
+SCHEDULES = Registry('schedule', scope='sapiens2', locations=['sapiens2.models'])
 # Log formatting.
 LOG_PROCESSORS = _child('log processor', root.LOG_PROCESSORS, 'engine')
 # Drawing of predictions and ground truth.

@@ -21,6 +21,10 @@ HEADS = {
     'dense': dict(upsample_channels=(16, 16, 8, 8), conv_out_channels=(8,), conv_kernel_sizes=(3,)),
 }
 _RUNS = itertools.count()
+PRETRAINING = dict(
+    backbone=dict(arch='sapiens2_nano', img_size=(64, 48), drop_path_rate=0.2),
+    mae=dict(channels=32, depth=2, num_heads=2),
+    contrastive=dict(head=dict(hidden=32, bottleneck=16, prototypes=24), freeze_prototypes=3))
 
 
 def shrunk(node: Any) -> Any:
@@ -57,3 +61,26 @@ def small_recipe(task: str, data: list[str], work_dir: Path, **changes: Any) -> 
     return cfg
 
 
+
+
+def small_pretraining(data: list[str], work_dir: Path, variant: str = '', **changes: Any) -> Config:
+    """The recipe of pretraining for laptops, its augmentations included, on small pictures and a small network.
+
+    Args:
+        data: as ``write_data`` returns it.
+        variant: '', 'mae' or 'cl'.
+        changes: entries to replace, 'a.b' written 'a__b'.
+    """
+    name = 'sapiens2-tiny_pretrain_synth-256x192' + (f'_{variant}' if variant else '')
+    cfg = load_config(CONFIGS / 'pretrain' / f'{name}.py', dict(item.split('=', 1) for item in data))
+    for part, options in PRETRAINING.items():
+        if cfg.model[part] is not None:
+            cfg.model[part].update(options)
+    cfg.train_dataloader.dataset.pipeline_options = dict(MultiCrop=dict(
+        global_crops=dict(size=(64, 48)), local_crops=dict(size=(32, 16), number=3)))
+    cfg.merge_from_dict({
+        'train_dataloader.batch_size': 2, 'train_dataloader.num_workers': 0, 'default_hooks.logger.interval': 1,
+        'param_scheduler.0.end': 3, 'param_scheduler.1.begin': 2, 'log_level': 'WARNING'})
+    cfg.merge_from_dict({key.replace('__', '.'): value for key, value in changes.items()})
+    cfg.work_dir, cfg.experiment_name = str(work_dir), f'small-{next(_RUNS)}'
+    return cfg

@@ -18,13 +18,14 @@ from torch.optim.lr_scheduler import LinearLR, PolynomialLR, SequentialLR
 
 from sapiens2.models.data_preprocessors.sapiens_data_preprocessor import MEAN, STD
 from sapiens2.models.heads.dense_head import UpsampleHead
-from sapiens2.registry import MODELS, PARAM_SCHEDULERS
+from sapiens2.registry import DATASETS, MODELS, PARAM_SCHEDULERS
 from sapiens2.utils.config import load_config
 
 CONFIGS = Path(__file__).parents[1] / 'configs'
 TASKS = ('pose', 'seg', 'normal', 'pointmap', 'albedo')
 SIZES = ('0.1b', '0.4b', '0.8b', '1b', '5b')
 LEAVES = sorted(path for task in TASKS for path in (CONFIGS / task).glob('*.py'))
+PRETRAINING = sorted((CONFIGS / 'pretrain').glob('*.py'))
 NAME = re.compile(r'sapiens2-(?P<size>[^_]+)_(?P<task>[^_]+)_(?P<dataset>\w+)-(?P<H>\d+)x(?P<W>\d+)'
                   r'(_(?P<variant>\w+))?\.py')
 
@@ -33,6 +34,8 @@ RELEASED = json.loads((Path(__file__).parent / 'released_recipes.json').read_tex
 RENAMED = {'AlbedoGradL1Loss': 'GradientMSELoss', 'NormalGradL1Loss': 'GradientMSELoss'}
 # Recipes for small GPUs beside that of the size.
 VARIANTS = ('lora',)
+# Recipes with one of the two branches of pretraining, and the entry that switches the other off.
+ABLATIONS = {'mae': 'contrastive', 'cl': 'mae'}
 
 
 def leaf(task: str, size: str) -> Path:
@@ -52,6 +55,57 @@ def test_leaf_loads_and_builds_its_model(path: Path) -> None:
     assert model.backbone.arch_name == f'sapiens2_{name["size"]}'
     assert model.backbone.img_size == (int(name['H']), int(name['W']))
     assert len(model.decode_head.loss_decode) > 0
+
+
+@pytest.mark.parametrize('path', PRETRAINING, ids=lambda path: path.stem)
+def test_leaf_of_pretraining_loads_and_builds_its_model(path: Path) -> None:
+    cfg = load_config(path)
+    with torch.device('meta'):
+        model = MODELS.build(cfg.model)
+    name = NAME.fullmatch(path.name)
+    assert name and name['task'] == 'pretrain' and name['variant'] in (None, *ABLATIONS)
+    backbone, size = model.backbone, (int(name['H']), int(name['W']))
+    assert backbone.arch_name == f'sapiens2_{name["size"].removesuffix("-4k")}' and backbone.img_size == size
+    assert (backbone.tokenizer is not None) == name['size'].endswith('-4k')
+    # What the pipeline makes fits the model.
+    dataset = DATASETS.build(dict(cfg.train_dataloader.dataset, lazy_init=True))
+    steps = {type(step).__name__: step for step in dataset.pipeline.transforms}
+    crops = steps['MultiCrop'].kinds
+    assert crops['global_crops'].size == size and crops['global_crops'].number == 2
+    assert all(side % backbone.size_multiple == 0 for side in crops['local_crops'].size)
+    assert steps['RandomTokenMask'].token_size == backbone.size_multiple and steps['RandomTokenMask'].ratio == 0.75
+    optim = cfg.optim_wrapper
+    assert optim.type == 'BFloat16OptimWrapper' and optim.paramwise_cfg.layer_decay_rate <= 1
+    assert [hook.type for hook in cfg.custom_hooks[:3]] == ['FiniteLossHook', 'UnreadableImagesHook', 'PretrainingHook']
+
+
+@pytest.mark.parametrize('size', [*SIZES, 'tiny', '1b-4k'])
+def test_every_size_has_a_leaf_of_pretraining(size: str) -> None:
+    names = {path.stem.partition('_')[2] for path in PRETRAINING if path.stem.startswith(f'sapiens2-{size}_')}
+    assert names == {'tiny': {'pretrain_synth-256x192', *(f'pretrain_synth-256x192_{name}' for name in ABLATIONS)},
+                     '1b-4k': {'pretrain_humans-4096x3072'}}.get(
+                         size, {'pretrain_humans-512x384', 'pretrain_humans-1024x768'})
+
+
+@pytest.mark.parametrize('size', SIZES)
+def test_second_stage_starts_where_the_first_ends(size: str) -> None:
+    first, second = (load_config(CONFIGS / 'pretrain' / f'sapiens2-{size}_pretrain_humans-{side}.py')
+                     for side in ('512x384', '1024x768'))
+    name = Path(first.filename).stem
+    assert second.load_from == f'work_dirs/{name}/iter_{first.train_cfg.max_iters}.pth'
+    assert second.optim_wrapper.optimizer.weight_decay == first.custom_hooks[3].schedule.end
+    states = []
+    for cfg in (first, second):
+        with torch.device('meta'):
+            states.append({key: value.shape for key, value in MODELS.build(cfg.model).state_dict().items()})
+    assert states[0] == states[1]
+
+
+@pytest.mark.parametrize('variant, other', ABLATIONS.items())
+def test_ablations_differ_in_one_line(variant: str, other: str) -> None:
+    path = CONFIGS / 'pretrain' / f'sapiens2-tiny_pretrain_synth-256x192_{variant}.py'
+    base, change = path.read_text(encoding='utf-8').splitlines()
+    assert base.startswith('_base_ = ') and change == f'model = dict({other}=None)'
 
 
 @pytest.mark.parametrize('task, size', list(itertools.product(TASKS, (*SIZES, 'tiny'))))
@@ -161,10 +215,10 @@ def test_model_index_lists_every_leaf_once() -> None:
     assert len({model['Name'] for model in models}) == len(models)
     assert all(model['In Collection'] in collections for model in models)
     assert all((root / model['Config']).is_file() for model in models if 'Config' in model)
-    for task in TASKS:
+    for task in (*TASKS, 'pretrain'):
         listed = [model for model in indexes[f'configs/{task}/metafile.yml']['Models']]
         assert sorted(model['Config'] for model in listed) == sorted(
-            path.relative_to(root).as_posix() for path in LEAVES if path.parent.name == task)
+            path.relative_to(root).as_posix() for path in (*LEAVES, *PRETRAINING) if path.parent.name == task)
         for model in listed:
             assert model['Name'] == Path(model['Config']).stem
             assert model['Metadata']['Architecture'] == Config.fromfile(root / model['Config']).model.backbone.arch

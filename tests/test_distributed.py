@@ -3,53 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from processes import CONFIG, ROOT, launch
 from tiny_data import write_data
-
-ROOT = Path(__file__).parents[1]
-CONFIG = ROOT / 'configs/pose/sapiens2-tiny_pose_coco_wholebody-256x192.py'
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
-
 
 def json_lines(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding='utf-8').splitlines()]
 
 
-def launch(config: Path, work_dir: Path, options: list[str], processes: int = 2) -> None:
-    """Train with ``processes`` processes."""
-    command = [sys.executable, str(ROOT / 'tools/train.py'), str(config), '--work-dir', str(work_dir), '--launcher',
-               'pytorch' if processes > 1 else 'none', '--cfg-options', 'train_cfg.max_iters=2',
-               'model.backbone.arch=sapiens2_nano', 'train_dataloader.num_workers=0', 'val_dataloader.num_workers=0',
-               'default_hooks.logger.interval=1', 'default_hooks.checkpoint.interval=1', *options]
-    shared = dict(os.environ, PYTHONPATH=str(ROOT), OMP_NUM_THREADS='1', WORLD_SIZE=str(processes),
-                  MASTER_ADDR='127.0.0.1', MASTER_PORT=str(free_port()))
-    running = [subprocess.Popen(command, env=dict(shared, RANK=str(rank), LOCAL_RANK=str(rank)), text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for rank in range(processes)]
-    for process in running:
-        output, _ = process.communicate(timeout=300)
-        assert process.returncode == 0, output
-
-
 def train(work_dir: Path, data: list[str], processes: int) -> None:
     """Two updates of four samples, shared by the processes."""
     launch(CONFIG, work_dir, [
-        *data, f'train_dataloader.batch_size={2 // processes}', 'optim_wrapper.accumulative_counts=2',
-        'param_scheduler.0.start_factor=1.0',
+        *data, 'val_dataloader.num_workers=0', f'train_dataloader.batch_size={2 // processes}',
+        'optim_wrapper.accumulative_counts=2', 'param_scheduler.0.start_factor=1.0',
         # Biases before an instance norm have no gradient but rounding errors, which a small eps would blow up.
-        'optim_wrapper.optimizer.eps=0.01', 'optim_wrapper.optimizer.lr=0.1'], processes)
+        'optim_wrapper.optimizer.eps=0.01', 'optim_wrapper.optimizer.lr=0.1'], 0 if processes == 1 else processes)
 
 
 @pytest.mark.dist
@@ -85,7 +57,8 @@ def test_parts_that_are_not_trained_hold_nobody_up(tmp_path: Path) -> None:
     """No loss looks at the scale branch of the head, and the backbone is frozen."""
     data = write_data('pointmap', tmp_path / 'data')
     launch(ROOT / 'configs/pointmap/sapiens2-tiny_pointmap_folder-256x192.py', tmp_path / 'run', [
-        *data, 'train_dataloader.batch_size=1', "model.decode_head.loss_decode=[{'type': 'L1Loss'}]",
+        *data, 'val_dataloader.num_workers=0', 'train_dataloader.batch_size=1',
+        "model.decode_head.loss_decode=[{'type': 'L1Loss'}]",
         "fine_tuning={'type': 'FrozenBackbone'}"])
     state = torch.load(tmp_path / 'run' / 'iter_2.pth', weights_only=True)
     trained = len(state['optimizer']['state'])

@@ -73,6 +73,19 @@ def test_train_and_test(task: str, tmp_path: Path) -> None:
     assert metrics[METRICS[task]] == pytest.approx(rows[2][METRICS[task]], rel=1e-4, nan_ok=True)
 
 
+@pytest.mark.parametrize('variant', ['', '_mae', '_cl'])
+def test_pretrain(variant: str, tmp_path: Path) -> None:
+    data, work_dir = write_data('pretrain', tmp_path / 'data'), tmp_path / 'run'
+    leaf = ROOT / 'configs' / 'pretrain' / f'sapiens2-tiny_pretrain_synth-256x192{variant}.py'
+    short = [option for option in options(data) if not option.startswith(('val_', 'test_'))]
+    assert tool('train', leaf, '--work-dir', work_dir, *short) == 0
+    log, = work_dir.glob('*/vis_data/scalars.json')
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [row['step'] for row in rows] == [1, 2] and all(row['loss'] > 0 for row in rows)
+    assert ('loss_mae' in rows[0]) == (variant != '_cl') and ('loss_contrastive' in rows[0]) == (variant != '_mae')
+    assert (work_dir / 'vis' / 'iter_000001.jpg').is_file() and (work_dir / 'iter_2.pth').is_file()
+
+
 def test_test_prints_figures_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = write_data('seg', tmp_path / 'data')
     assert tool('train', config('seg'), '--work-dir', tmp_path / 'run', *options(data, 1)) == 0

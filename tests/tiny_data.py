@@ -24,6 +24,11 @@ def write_data(task: str, root: Path, count: int = 4) -> list[str]:
         root.mkdir(parents=True)
         (root / 'people.json').write_text(json.dumps(_people(root, rng, count)), encoding='utf-8')
         return [f'data_root={root}', 'ann_file=people.json']
+    if task == 'pretrain':
+        root.mkdir(parents=True)
+        for number in range(count):
+            cv2.imwrite(str(root / f'{number}.png'), _picture(rng))
+        return [f'data_root={root}']
     for split in ('train', 'val'):
         for number in range(count):
             _write_dense(task, root / split, f'{number}', rng)

@@ -39,6 +39,8 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
                              'none (default: 10)')
     parser.add_argument('--most-people', type=int, choices=range(1, 5), default=4, metavar='N',
                         help='people in a picture at most, 1 to 4 (default: 4)')
+    parser.add_argument('--pictures-per-person', type=positive, default=1, metavar='N',
+                        help='so many samples in a row show the same people, posed and lit anew (default: 1)')
     parser.add_argument('--shots', nargs='+', choices=SHOTS, default=SHOTS, metavar='KIND',
                         help=f'what pictures show: {", ".join(SHOTS)} (default: all)')
     parser.add_argument('--focal', type=float, nargs=2, default=(24, 135), metavar=('MIN', 'MAX'),
@@ -63,12 +65,13 @@ def run(args: argparse.Namespace) -> int:
     from sapiens2.utils.atomic import check_folder
     check_folder(args.out)
     options = SetOptions(args.seed, tuple(args.size), args.val_every, args.backgrounds, args.most_people,
-                         tuple(name for name in SHOTS if name in args.shots), tuple(args.focal))
+                         tuple(name for name in SHOTS if name in args.shots), tuple(args.focal),
+                         args.pictures_per_person)
     console = Console(stderr=True)
     make_set(args.out, args.num, options, args.workers, args.engine, args.shards, console)
     if args.stats:
         from sapiens2.synth.folder import SynthFolder
         from sapiens2.synth.statistics import markdown_of, statistics_of
-        print(markdown_of(statistics_of(SynthFolder(args.out, args.val_every))))
+        print(markdown_of(statistics_of(SynthFolder(args.out, args.val_every, args.pictures_per_person))))
     console.print(describe_next(args.out), highlight=False, markup=False, soft_wrap=True)
     return 0

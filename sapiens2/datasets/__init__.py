@@ -8,7 +8,10 @@ from sapiens2.datasets.errors import DataError
 from sapiens2.datasets.metainfo import load_metainfo
 from sapiens2.datasets.mixed import MixedDataset
 from sapiens2.datasets.pose import CocoPoseDataset
+from sapiens2.datasets.pretrain import (
+    PretrainFolderDataset, PretrainParquetDataset, PretrainShardsDataset, collate_crops)
 
 __all__ = [
     'BaseHumanDataset', 'CocoPoseDataset', 'CocoSegDataset', 'DataError', 'DenseFolderDataset', 'MixedDataset',
-    'load_metainfo', 'samplers', 'transforms']
+    'PretrainFolderDataset', 'PretrainParquetDataset', 'PretrainShardsDataset', 'collate_crops', 'load_metainfo',
+    'samplers', 'transforms']

@@ -11,6 +11,7 @@ from mmengine.dataset import ConcatDataset
 from sapiens2.datasets.base import BaseHumanDataset
 from sapiens2.datasets.errors import DataError
 from sapiens2.datasets.samplers.draw import Draw
+from sapiens2.datasets.samplers.order import Locality
 from sapiens2.registry import DATASETS, build_from
 
 # What all parts must agree in: the targets of the model depend on it.
@@ -50,6 +51,11 @@ class MixedDataset(ConcatDataset):
     def sizes(self) -> list[int]:
         """Samples of each data set."""
         return [len(part) for part in self.datasets]
+
+    @property
+    def localities(self) -> list[Optional[Locality]]:
+        """How the samples of each data set lie together on the disk, where that is to be kept to."""
+        return [getattr(part, 'locality', None) for part in self.datasets]
 
     @property
     def weights(self) -> list[float]:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Optional, Union
 
 import mmengine
-from mmengine.dist import master_only
+from mmengine.dist import is_main_process
 from mmengine.model import is_model_wrapper
 from mmengine.runner import Runner
 from torch import Tensor, nn
 
-from sapiens2.engine.checkpoints import (TRAINING_WEIGHTS, holds_backbone_alone, put_back,
-                                         read_training_state, write_training_state)
+from sapiens2.engine.checkpoints import TRAINING_WEIGHTS, holds_backbone_alone, put_back
 from sapiens2.engine.fine_tuning import FineTuning
 from sapiens2.engine.hooks.ema import EMAHook
 from sapiens2.engine.plain import pack_message_hub, unpack_message_hub
-from sapiens2.models.checkpoints import CheckpointError, load_checkpoint
+from sapiens2.engine.strategies import Strategy
+from sapiens2.models.checkpoints import CheckpointError, open_checkpoint
+from sapiens2.models.checkpoints.load import match
+from sapiens2.registry import STRATEGIES
 from sapiens2.version import __version__
 
 
@@ -37,6 +40,11 @@ class CheckpointingRunner(Runner):
     _fine_tuning: Optional[FineTuning] = None
     _started_from: Optional[str] = None  # weights that the run, or the one that it goes on with, began with
     _config_text = ''  # of a training run, formatted before it starts
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        """How the model is spread over processes."""
+        return STRATEGIES.build(self.cfg.get('strategy') or dict(type='DataParallel'))
 
     @property
     def bare_model(self) -> nn.Module:
@@ -78,8 +86,15 @@ class CheckpointingRunner(Runner):
         if self._is_training and holds_backbone_alone(self.bare_model, filename):
             self.logger.info(f'{filename} holds a backbone alone: the other layers keep their initial values.')
             strict = False
-        load_checkpoint(self.bare_model, filename, strict=strict)
+        self.strategy.load(self.bare_model, filename, strict)
         self._has_loaded = True
+
+    def fills_all_weights(self) -> bool:
+        """Whether the run reads values for all of its model from a file."""
+        if self._load_from is None or self._resume:
+            return self._load_from is not None
+        target = self.bare_model.state_dict()
+        return not match(target, *open_checkpoint(self._load_from, like=target))[0].missing
 
     def resume(self, filename: str, resume_optimizer: bool = True, resume_param_scheduler: bool = True,
                map_location: Union[str, Callable] = 'cpu') -> None:
@@ -94,7 +109,7 @@ class CheckpointingRunner(Runner):
         Raises:
             CheckpointError: if the file is no checkpoint of a training run, or does not fit the model.
         """
-        checkpoint = read_training_state(filename)
+        checkpoint = self.strategy.read(self, filename)
         self.call_hook('after_load_checkpoint', checkpoint=checkpoint)
         base = None if self._fine_tuning is None else self._started_from or 'those of this seed'
         put_back(self.bare_model, checkpoint, filename, self.weights_for_use, base)
@@ -119,7 +134,6 @@ class CheckpointingRunner(Runner):
                 scheduler.load_state_dict(state)
         self.logger.info(f'Resumed {filename}: {meta["iter"]} iterations are done.')
 
-    @master_only
     def save_checkpoint(self, out_dir: str, filename: str, file_client_args: Optional[dict] = None,
                         save_optimizer: bool = True, save_param_scheduler: bool = True, meta: Optional[dict] = None,
                         by_epoch: bool = False, backend_args: Optional[dict] = None) -> None:
@@ -140,6 +154,8 @@ class CheckpointingRunner(Runner):
         if file_client_args or backend_args or by_epoch:
             raise ValueError('default_hooks.checkpoint: checkpoints are saved by iteration to a local folder; set '
                              'by_epoch=False and take backend_args and file_client_args out')
+        if not (self.strategy.all_write or is_main_process()):
+            return
         meta = {'iter': self.iter + 1, 'epoch': 0, **(meta or {})}
         meta.update(cfg=self._config_text or self.cfg.pretty_text, seed=self.seed, samples=self.train_loop.samples,
                     started_from=self._started_from, experiment_name=self.experiment_name,
@@ -152,4 +168,4 @@ class CheckpointingRunner(Runner):
         if save_param_scheduler:
             checkpoint['param_schedulers'] = [scheduler.state_dict() for scheduler in self.param_schedulers or ()]
         self.call_hook('before_save_checkpoint', checkpoint=checkpoint)
-        write_training_state(checkpoint, Path(out_dir, filename))
+        self.strategy.write(self, checkpoint, Path(out_dir, filename))

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from sapiens2.engine.plain import plain
 from sapiens2.models.checkpoints import CheckpointError, load_pickle, open_checkpoint
 from sapiens2.models.checkpoints.load import match
+from sapiens2.models.checkpoints.sharded import TRAINING, read_manifest
+from sapiens2.models.checkpoints.source import BACKBONE
 from sapiens2.utils.atomic import atomic_path
 
 AUTO = 'auto'  # ``resume`` of a config: go on from the newest checkpoint, or start anew if there is none
@@ -25,7 +27,15 @@ _SHOWN = 5  # faults of many
 STATE_KEYS = ('state_dict', 'optimizer', 'param_schedulers', 'message_hub', 'meta')
 
 
-def latest_checkpoint(work_dir: Union[str, Path], warn: Callable[[str], None]) -> Optional[Path]:
+def checkpoints_in(work_dir: Union[str, Path]) -> dict[int, Path]:
+    """Checkpoints in the folder of a run, files and folders, by the iterations that are done."""
+    return {int(match[1]): path for path in sorted(Path(work_dir).glob('iter_*'), reverse=True)
+            if (match := re.fullmatch(r'iter_(\d+)(\.pth)?', path.name))}
+
+
+def latest_checkpoint(work_dir: Union[str, Path], warn: Callable[[str], None],
+                      check: Optional[Callable[[Path], object]] = None,
+                      found: Optional[Mapping[int, Path]] = None) -> Optional[Path]:
     """The checkpoint with most iterations in ``work_dir``; None if there is none.
 
     Checkpoints are written whole or not at all, but a copy of a folder, or a crash of the machine, may leave half a
@@ -34,17 +44,18 @@ def latest_checkpoint(work_dir: Union[str, Path], warn: Callable[[str], None]) -
 
     Args:
         work_dir: folder of a run.
-        warn: told of each newer file that cannot be used.
+        warn: told of each newer one that cannot be used.
+        check: raises unless a checkpoint can be used. Default: ``read_meta``.
+        found: what to look at. Default: ``checkpoints_in`` the folder.
 
     Raises:
         CheckpointError: if there are checkpoints and none can be used.
     """
-    found = {int(match[1]): file for file in Path(work_dir).glob('iter_*.pth')
-             if (match := re.fullmatch(r'iter_(\d+)\.pth', file.name))}
     reasons = []
+    found = checkpoints_in(work_dir) if found is None else found
     for number in sorted(found, reverse=True):
         try:
-            read_meta(found[number])
+            (check or read_meta)(found[number])
         except (CheckpointError, OSError) as error:
             reasons.append(str(error))
         else:
@@ -73,14 +84,23 @@ def read_training_state(filename: Union[str, Path], mmap: bool = False) -> Mappi
     if missing:
         raise CheckpointError(f'{filename} holds no {", ".join(missing)}: it is no checkpoint of a training run. To '
                               'start a new run from its weights, set load_from instead of resume.')
-    if not isinstance(checkpoint['meta'], Mapping) or not isinstance(checkpoint['meta'].get('iter'), int):
+    _checked_meta(filename, checkpoint)
+    return checkpoint
+
+
+def _checked_meta(filename: Union[str, Path], checkpoint: Any) -> Mapping[str, Any]:
+    meta = checkpoint.get('meta') if isinstance(checkpoint, Mapping) else None
+    if not isinstance(meta, Mapping) or not isinstance(meta.get('iter'), int):
         raise CheckpointError(f"{filename}: meta lacks 'iter', the number of iterations that are done; the file is "
                               'damaged or of another program')
-    return checkpoint
+    return meta
 
 
 def read_meta(filename: Union[str, Path]) -> Mapping[str, Any]:
     """``meta`` of a checkpoint of a training run; its tensors are not read. Raises as ``read_training_state``."""
+    if Path(filename).is_dir():
+        read_manifest(Path(filename))
+        return _checked_meta(filename, load_pickle(Path(filename, TRAINING), mmap=False))
     return read_training_state(filename, mmap=True)['meta']
 
 
@@ -129,8 +149,9 @@ def holds_backbone_alone(model: nn.Module, filename: Union[str, Path]) -> bool:
     """Whether ``filename`` fits all of ``model.backbone`` and nothing else of the model, and holds nothing else."""
     target = model.state_dict()
     report, _ = match(target, *open_checkpoint(filename, like=target))
-    outside = [name for name in target if not name.startswith('backbone.')]
-    return sorted(report.missing) == sorted(outside) and not (report.unexpected or report.misshapen)
+    outside = {name for name in target if not name.startswith(BACKBONE)}
+    unfilled = {*report.missing, *report.computed}
+    return outside <= unfilled and outside >= set(report.missing) and not (report.unexpected or report.misshapen)
 
 
 def put_back(model: nn.Module, checkpoint: Mapping[str, Any], filename: Union[str, Path],

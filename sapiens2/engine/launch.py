@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import time
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,6 +58,11 @@ def train(cfg: Config, *, resume: Optional[str] = None, amp: bool = False) -> nn
     Raises:
         ConfigError: if data, the checkpoint or a package is missing.
     """
+    with failures_noted(cfg.work_dir):
+        return _train(cfg, resume, amp)
+
+
+def _train(cfg: Config, resume: Optional[str], amp: bool) -> nn.Module:
     check_data(cfg, 'train_dataloader', 'val_dataloader')
     if resume == AUTO:
         cfg.resume = AUTO  # the runner looks for it
@@ -92,6 +101,24 @@ def test(cfg: Config, checkpoint: Union[str, Path], dump: Optional[Union[str, Pa
                               dict(type='DumpResults', out_file_path=str(dump))]
     with missing_packages():
         return build_runner(cfg).test()
+
+
+@contextmanager
+def failures_noted(work_dir: Union[str, Path]) -> Iterator[None]:
+    """Of several processes, let each that fails leave its traceback in ``failures/`` in the work directory.
+
+    The screen shows the output of one process, and the first to fail may be another one.
+    """
+    try:
+        yield
+    except Exception:
+        if int(os.environ.get('WORLD_SIZE', 1)) > 1:
+            name = f'{time.strftime("%Y%m%d_%H%M%S")}_process{int(os.environ["RANK"]):05d}.txt'
+            file = Path(work_dir, 'failures', name)
+            with contextlib.suppress(OSError):  # the disk may be what has failed; the error itself goes on
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(traceback.format_exc(), encoding='utf-8')
+        raise
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any, Optional, Union
 
@@ -51,6 +52,8 @@ class UpdateTrainLoop(BaseLoop):
         self.val_begin, self.val_interval = val_begin, val_interval
         self.samples = 0
         self._behind = (0, 0)
+        # Of the iteration that runs: when it began (``time.perf_counter``), and seconds that it waited for batches.
+        self.began = self.waited = 0.0
         self.stop_training = False  # set by MMEngine's EarlyStoppingHook
         runner.visualizer.dataset_meta = getattr(self.dataloader.dataset, 'metainfo', None)
 
@@ -99,14 +102,19 @@ class UpdateTrainLoop(BaseLoop):
         seed = np.random.SeedSequence([runner.seed, self.iter, get_rank()]).generate_state(1, np.uint64)
         torch.manual_seed(int(seed[0]))
         means: dict[str, Tensor] = {}
+        self.began, self.waited = time.perf_counter(), 0.0
         for number in range(counts):
+            asked = time.perf_counter()
             batch = next(batches)
+            self.waited += time.perf_counter() - asked
             if number == 0:
                 runner.call_hook('before_train_iter', batch_idx=self.iter, data_batch=batch)
+            runner.strategy.synchronise_gradients(runner.model, number == counts - 1)
             outputs = runner.model.train_step(batch, optim_wrapper=runner.optim_wrapper)
             runner.call_hook('after_train_batch', data_batch=batch, outputs=outputs)
             for name, value in outputs.items():
                 means[name] = means.get(name, 0) + value.detach() / counts
         self.samples += self.samples_per_iter
+        runner.strategy.poll()
         runner.call_hook('after_train_iter', batch_idx=self.iter, data_batch=batch, outputs=means)
         self.iter += 1

@@ -8,22 +8,20 @@ from pathlib import Path
 from typing import Any, Optional
 
 import torch
-from mmengine.device import get_device
 from mmengine.dist import is_distributed
 from mmengine.logging import MMLogger
-from mmengine.model import is_model_wrapper
 from mmengine.optim import OptimWrapper, _ParamScheduler
 from mmengine.runner import Runner
 from torch import distributed, nn
 from torch.utils.data import DataLoader
 
 from sapiens2.engine.checkpointing_runner import CheckpointingRunner
-from sapiens2.engine.checkpoints import AUTO, check_fine_tuning, latest_checkpoint, read_meta
+from sapiens2.engine.checkpoints import AUTO, check_fine_tuning, checkpoints_in, latest_checkpoint, read_meta
 from sapiens2.engine.console import shorten_console
 from sapiens2.engine.fine_tuning import FineTuning
 from sapiens2.engine.hooks.stop import StopHook, Stopped, start_worker
 from sapiens2.models.checkpoints import CheckpointError
-from sapiens2.registry import FINE_TUNING, RUNNERS
+from sapiens2.registry import FINE_TUNING, FUNCTIONS, RUNNERS
 from sapiens2.utils.config import ConfigError
 from sapiens2.utils.logging import FILE_ONLY
 
@@ -37,6 +35,7 @@ class Sapiens2Runner(CheckpointingRunner):
     * Ctrl-C and SIGTERM save the last finished iteration (``StopHook``).
     * Schedules of the learning rate end as torch's do.
     * Without an accelerator, distributed training uses gloo.
+    * ``strategy`` of the config says how the model is spread over processes.
     * The screen shows a short log, on the error stream; the log file has all of it.
     """
 
@@ -46,11 +45,13 @@ class Sapiens2Runner(CheckpointingRunner):
             distributed.init_process_group('gloo')
         super().setup_env(env_cfg)
 
+    def build_model(self, model: Any) -> nn.Module:
+        """See ``Strategy``."""
+        return self.strategy.build(self, model)
+
     def wrap_model(self, model_wrapper_cfg: Optional[dict], model: nn.Module) -> nn.Module:
-        """See MMEngine. A model on the CPU is wrapped without device ids."""
-        if self.distributed and not is_model_wrapper(model) and get_device() == 'cpu':
-            model_wrapper_cfg = dict(broadcast_buffers=False, device_ids=None, **(model_wrapper_cfg or {}))
-        return super().wrap_model(model_wrapper_cfg, model)
+        """See ``Strategy``, which takes ``model_wrapper_cfg`` from the config."""
+        return self.strategy.wrap(self, model)
 
     def build_logger(self, *args: Any, **kwargs: Any) -> MMLogger:
         """See MMEngine; with a short log on the screen, which begins with where the long one is."""
@@ -71,9 +72,12 @@ class Sapiens2Runner(CheckpointingRunner):
             raise ConfigError(f'optim_wrapper: cannot be built, {error}') from error
 
     @staticmethod
-    def build_dataloader(*args: Any, **kwargs: Any) -> DataLoader:
-        """See MMEngine; with workers that leave signals to the main process."""
-        loader = Runner.build_dataloader(*args, **kwargs)
+    def build_dataloader(dataloader: Any, *args: Any, **kwargs: Any) -> DataLoader:
+        """See MMEngine; with workers that leave signals to the main process, and ``collate_fn`` of this project."""
+        collate = dataloader.get('collate_fn') if isinstance(dataloader, dict) else None
+        if isinstance(collate, dict) and isinstance(collate.get('type'), str):
+            dataloader = {**dataloader, 'collate_fn': {**collate, 'type': FUNCTIONS.get(collate['type'])}}
+        loader = Runner.build_dataloader(dataloader, *args, **kwargs)
         loader.worker_init_fn = partial(start_worker, then=loader.worker_init_fn)
         return loader
 
@@ -92,7 +96,7 @@ class Sapiens2Runner(CheckpointingRunner):
         if self._load_from is None:
             self.logger.info('Weights: initial values of the config (load_from is not set).')
         if self._resume:
-            meta = read_meta(self._load_from)
+            meta = self.strategy.agree(lambda: read_meta(self._load_from))
             check_fine_tuning(self._load_from, meta, fine_tuning and fine_tuning.description())
             self._started_from = self.cfg.get('started_from') or meta.get('started_from')
             seed = meta.get('seed')
@@ -100,11 +104,14 @@ class Sapiens2Runner(CheckpointingRunner):
                 self.logger.warning(f'The run goes on with the seed {seed} of {self._load_from}, not {self.seed}.')
                 self.set_randomness(**{**self._randomness_cfg, 'seed': seed})
         if fine_tuning is not None:
+            self.strategy.check_fine_tuning(fine_tuning)
             self._prepare_fine_tuning(fine_tuning)
         if not any(isinstance(hook, StopHook) for hook in self.hooks):
             self.register_hook(StopHook())
         try:
-            return super().train()
+            model = super().train()
+            self.strategy.wait()
+            return model
         except Stopped as stop:
             text = self._save_stopped(str(stop))
             self.logger.warning(text, extra=FILE_ONLY)  # who catches this shows it
@@ -117,8 +124,11 @@ class Sapiens2Runner(CheckpointingRunner):
     def _find_checkpoint(self) -> None:
         """Settle what a run that resumes goes on from, where the config does not name it."""
         if self._resume != AUTO and not (self._resume and self._load_from is None):
+            if self._resume:
+                self.strategy.check(Path(self._load_from))
             return
-        latest = latest_checkpoint(self.work_dir, self.logger.warning)
+        found = self.strategy.agree(lambda: checkpoints_in(self.work_dir))
+        latest = latest_checkpoint(self.work_dir, self.logger.warning, self.strategy.check, found)
         if latest is None:
             self.logger.info(f'Nothing to resume in {self.work_dir}: starting at iteration 0.')
             self._resume = False
@@ -146,18 +156,19 @@ class Sapiens2Runner(CheckpointingRunner):
     def _init_model_weights(self) -> None:
         """See MMEngine. Weights that are frozen already have their values."""
         if self._fine_tuning is None:
-            super()._init_model_weights()
+            self.strategy.initialise(self)
 
     def _save_stopped(self, signal_name: str) -> str:
         """Save the last finished iteration; returns what is to be said to people."""
         done = self.iter
         if not done:
             return f'{signal_name}: stopped before an iteration was finished; nothing to save.'
-        name = f'iter_{done}.pth'
+        name = self.strategy.checkpoint_name.format(done)
         kept = self.message_hub.runtime_info.get('keep_ckpt_ids')
         if kept is not None and done not in kept:
             self.message_hub.update_info('keep_ckpt_ids', [*kept, done])
         self.save_checkpoint(self.work_dir, name, meta=dict(iter=done))
+        self.strategy.wait()
         return (f'{signal_name}: stopped. {done} iterations are saved in {Path(self.work_dir, name)}. To go on, give '
                 'the same command with --resume.')
 

@@ -18,7 +18,7 @@ from typing import Any, Optional
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-from sapiens2.utils.atomic import atomic_path
+from sapiens2.utils.atomic import atomic_path, is_running
 from sapiens2.utils.progress import progress_bar
 
 # Seconds between two looks at the running programs, and those that a stopped one gets to save its work.
@@ -52,25 +52,26 @@ class Step:
 
 
 class Diary:
-    """What was done in a folder, in how many seconds; in ``quickstart.json`` there.
+    """What was done in a folder, in how many seconds; in ``KIND.json`` there.
 
     Args:
         folder: made when the first step is noted.
         plan: what is done, plain values by name.
+        kind: of the work, for the file and for messages.
 
     Raises:
         ValueError: if the folder is that of another plan, naming the entry in which they differ, and the remedy.
     """
 
-    def __init__(self, folder: Path, plan: Mapping[str, Any]) -> None:
-        self.folder, self.path = folder, folder / 'quickstart.json'
+    def __init__(self, folder: Path, plan: Mapping[str, Any], kind: str = 'quickstart') -> None:
+        self.folder, self.path = folder, folder / f'{kind}.json'
         self.plan = dict(plan)
         self.steps: dict[str, dict[str, Any]] = {}
         if self.path.exists():
             noted = json.loads(self.path.read_text(encoding='utf-8'))
             for name, value in self.plan.items():
                 if noted['plan'].get(name) != value:
-                    raise ValueError(f'{folder} holds a quickstart with {name} = {noted["plan"].get(name)!r}, not '
+                    raise ValueError(f'{folder} holds a {kind} with {name} = {noted["plan"].get(name)!r}, not '
                                      f'{value!r}: give another folder (--out), or delete this one')
             self.steps = noted['steps']
 
@@ -149,13 +150,25 @@ def run_lanes(lanes: Sequence[Sequence[Step]], diary: Diary, console: Console, a
 def _start(lane: deque[Step], diary: Diary, environment: Mapping[str, str]) -> _Running:
     """Start the first step of ``lane``."""
     step = lane.popleft()
-    log = diary.folder / 'logs' / f'{step.name.replace(" ", "_")}.log'
+    log = log_file(diary.folder, step.name)
     log.parent.mkdir(parents=True, exist_ok=True)
+    note = log.with_suffix('.pid')
+    if os.name == 'posix' and note.exists() and is_running(int(note.read_text(encoding='utf-8'))):
+        raise StepFailed(f'{step.name} still runs as process {note.read_text(encoding="utf-8")}, which an earlier run '
+                         'has started and left behind: wait until it has ended, or end it; if that is another program, '
+                         f'delete {note}')
     with log.open('wb') as file:
         # In a group of its own: the terminal's Ctrl-C would reach it a second time while it saves its work.
         process = subprocess.Popen(step.command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
                                    env=environment, start_new_session=True)
+    with atomic_path(note) as partial:
+        partial.write_text(str(process.pid), encoding='utf-8')
     return _Running(step, lane, process, log, time.perf_counter())
+
+
+def log_file(folder: Path, name: str) -> Path:
+    """Output of the step ``name`` of the work in ``folder``."""
+    return folder / 'logs' / f'{name.replace(" ", "_")}.log'
 
 
 def _look(one: _Running, diary: Diary, progress: Progress, bar: TaskID) -> bool:
@@ -164,6 +177,7 @@ def _look(one: _Running, diary: Diary, progress: Progress, bar: TaskID) -> bool:
     if code is None:
         progress.update(bar, completed=min(one.step.done(one.log), one.step.total))
         return False
+    one.log.with_suffix('.pid').unlink(missing_ok=True)
     done = code == 0 and one.step.result.exists()
     diary.add(one.step.name, time.perf_counter() - one.start, done)
     if not done:
@@ -185,6 +199,7 @@ def _stop(running: Sequence[_Running], diary: Diary) -> None:
         except subprocess.TimeoutExpired:
             _signal(one.process, signal.SIGKILL)
             one.process.wait()
+        one.log.with_suffix('.pid').unlink(missing_ok=True)
         diary.add(one.step.name, time.perf_counter() - one.start, False)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Optional
 
 import numpy as np
 
@@ -20,13 +22,20 @@ STEP = 0.08
 _CELLS = 2**20
 
 
-def make_people(rng: np.random.Generator, most: int = len(CROWD)) -> list[Person]:
-    """One to ``most`` people, each near another, their surfaces ``CLEARANCE`` or more apart."""
+def make_people(rng: np.random.Generator, most: int = len(CROWD),
+                look_of: Optional[Callable[[int], np.random.Generator]] = None) -> list[Person]:
+    """One to ``most`` people, each near another, their surfaces ``CLEARANCE`` or more apart.
+
+    Args:
+        rng: source of chance.
+        most: 1 to 4.
+        look_of: from a person's number to the source of the looks, see ``make_person``; default: ``rng``.
+    """
     chances = np.array(CROWD[:most])
     people: list[Person] = []
     taken = np.zeros(0, np.int64)
-    for _ in range(1 + rng.choice(len(chances), p=chances / chances.sum())):
-        person = make_person(rng)
+    for number in range(1 + rng.choice(len(chances), p=chances / chances.sum())):
+        person = make_person(rng, look=look_of(number) if look_of else None)
         if people:
             taken = _distinct(np.concatenate([taken, _around(_cells(people[-1]))]))
             person = _find_place(rng, person, people, taken)

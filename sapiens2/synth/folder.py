@@ -41,15 +41,17 @@ class SynthFolder:
         root: made when missing.
         val_every: one of so many samples is for validation, 0 for none: the second of each so many, so that two
             samples are enough to have one, and that it never depends on how many there are.
+        pictures_per_person: so many samples in a row show the same people; they count as one for ``val_every``.
     """
 
-    def __init__(self, root: str | os.PathLike, val_every: int = 10) -> None:
+    def __init__(self, root: str | os.PathLike, val_every: int = 10, pictures_per_person: int = 1) -> None:
         self.root = Path(root)
-        self.val_every = val_every
+        self.val_every, self.pictures_per_person = val_every, pictures_per_person
 
     def split(self, index: int) -> str:
         """'train' or 'val', whatever the number of samples."""
-        return 'val' if self.val_every and index % self.val_every == 1 % self.val_every else 'train'
+        group = index // self.pictures_per_person
+        return 'val' if self.val_every and group % self.val_every == 1 % self.val_every else 'train'
 
     @contextmanager
     def locked(self) -> Iterator[None]:

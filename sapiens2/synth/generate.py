@@ -10,7 +10,7 @@ import numpy as np
 
 from sapiens2.synth.crowd import CROWD, make_people
 from sapiens2.synth.folder import SynthFolder
-from sapiens2.synth.render import render, sample_camera, sample_photo, sample_surroundings
+from sapiens2.synth.render import render, sample_camera, sample_photo, sample_shot, sample_surroundings
 from sapiens2.synth.render.framing import FOCAL_LENGTHS, SHOTS
 from sapiens2.synth.sample import Sample
 from sapiens2.synth.scene import Camera, Person
@@ -32,6 +32,7 @@ class Recipe:
         most_people: in a picture, 1 to 4.
         shots: kinds of ``SHOTS`` that are drawn.
         focal_lengths: shortest and longest, millimetres on a frame 36 mm wide, along the longer side.
+        pictures_per_person: so many samples in a row show the same people, each in another pose, place and light.
     """
 
     seed: int
@@ -40,13 +41,18 @@ class Recipe:
     most_people: int = len(CROWD)
     shots: tuple[str, ...] = tuple(SHOTS)
     focal_lengths: tuple[float, float] = FOCAL_LENGTHS
+    pictures_per_person: int = 1
 
     def __call__(self, index: int) -> Sample:
         """Sample ``index``, the same whatever was made before."""
         rng = np.random.default_rng([self.seed, index])
-        people = make_people(rng, self.most_people)
+        group = index // self.pictures_per_person
+        # Zeros at the end of a seed count for nothing, so people are numbered from 1.
+        people = make_people(
+            rng, self.most_people, lambda number: np.random.default_rng([self.seed, group, 1 + number]))
         while True:
-            camera = sample_camera(rng, people, self.size, self.shots, self.focal_lengths)
+            shot = sample_shot(rng, self.shots)
+            camera = sample_camera(rng, people, self.size, shot, self.focal_lengths)
             surroundings = sample_surroundings(rng, people, camera, background=self._background(rng))
             picture = render(people, camera, surroundings, rng, sample_photo(rng, self.size))
             if picture['mask'].mean() >= LEAST_SHARE:
@@ -54,7 +60,8 @@ class Recipe:
         return Sample(
             image=picture['image'][..., ::-1], labels=picture['sem_seg'], instances=picture['instance'],
             normal=picture['normal'], depth=picture['depth'], albedo=picture['albedo'], K=picture['K'],
-            people=_describe(picture, people), scene=_describe_scene(camera, surroundings.name))
+            people=_describe(picture, people, f'{self.seed}-{group}'),
+            scene=_describe_scene(camera, surroundings.name, shot))
 
     def _background(self, rng: np.random.Generator) -> Optional[np.ndarray]:
         """(H, W, 3) uint8 RGB."""
@@ -76,8 +83,8 @@ class Maker:
         return self.folder.write(index, self.recipe(index).files())
 
 
-def _describe(picture: dict[str, Any], people: Sequence[Person]) -> list[dict[str, Any]]:
-    """What is known of each person of whom something is seen."""
+def _describe(picture: dict[str, Any], people: Sequence[Person], group: str) -> list[dict[str, Any]]:
+    """What is known of each person of whom something is seen; ``group`` names who may be in the picture."""
     described = []
     for number, (person, seen) in enumerate(zip(people, picture['persons']), 1):
         if seen['area']:
@@ -86,10 +93,10 @@ def _describe(picture: dict[str, Any], people: Sequence[Person]) -> list[dict[st
             described.append({
                 'instance': number, 'bbox': [x0, y0, x1 - x0, y1 - y0], 'area': seen['area'],
                 'keypoints': points.tolist(), 'keypoints_3d': np.round(seen['keypoints_3d'].astype(float), 5).tolist(),
-                'description': person.description})
+                'description': {'identity': f'{group}-{number}', **person.description}})
     return described
 
 
-def _describe_scene(camera: Camera, place: str) -> dict[str, Any]:
-    return {'size': list(camera.size), 'place': place, 'rotation': camera.rotation.tolist(),
+def _describe_scene(camera: Camera, place: str, shot: str) -> dict[str, Any]:
+    return {'size': list(camera.size), 'place': place, 'shot': shot, 'rotation': camera.rotation.tolist(),
             'position': camera.position.tolist()}

@@ -28,7 +28,7 @@ from sapiens2.version import __version__
 
 # Pixels of the same seed differ between generations, and with them whether a folder can be added to: raised by every
 # change of what a seed gives. It is in the manifest.
-GENERATION = 2
+GENERATION = 3
 # Smaller pictures show nothing of a person; in longer ones nobody fills enough of them.
 LEAST_SIDE, MOST_ELONGATED = 16, 4
 # Millimetres; with shorter lenses people do not fit before the camera, with longer ones they all look flat.
@@ -49,6 +49,7 @@ class SetOptions:
         most_people: in a picture, 1 to 4.
         shots: what pictures show: 'whole' people, from the 'hips' up, 'bust', 'face'.
         focal_lengths: shortest and longest, millimetres on a frame 36 mm wide, along the longer side.
+        pictures_per_person: so many samples in a row show the same people, all in one split.
     """
 
     seed: int = 0
@@ -58,6 +59,7 @@ class SetOptions:
     most_people: int = len(CROWD)
     shots: tuple[str, ...] = tuple(SHOTS)
     focal_lengths: tuple[float, float] = FOCAL_LENGTHS
+    pictures_per_person: int = 1
 
     def __post_init__(self) -> None:
         if min(self.size) < LEAST_SIDE or max(self.size) > MOST_ELONGATED * min(self.size):
@@ -66,6 +68,8 @@ class SetOptions:
                              f'smallest picture is {LEAST_SIDE} x {LEAST_SIDE}')
         if not 1 <= self.most_people <= len(CROWD):
             raise ValueError(f'most_people is {self.most_people}; it must be from 1 to {len(CROWD)}')
+        if self.pictures_per_person < 1:
+            raise ValueError(f'pictures_per_person is {self.pictures_per_person}; it must be at least 1')
         if not self.shots:
             raise ValueError(f'shots is empty; choose from {", ".join(SHOTS)}')
         for name in self.shots:
@@ -90,7 +94,8 @@ class SetOptions:
             backgrounds = {'number': len(files), 'sha256': hashlib.sha256(json.dumps(files).encode()).hexdigest()}
         return {'format': 'SynthHumans', 'generation': GENERATION, 'seed': self.seed, 'size': list(self.size),
                 'val_every': self.val_every, 'backgrounds': backgrounds, 'most_people': self.most_people,
-                'shots': list(self.shots), 'focal_lengths': list(map(float, self.focal_lengths))}
+                'shots': list(self.shots), 'focal_lengths': list(map(float, self.focal_lengths)),
+                'pictures_per_person': self.pictures_per_person}
 
 
 def make_set(root: Union[str, os.PathLike], num: int, options: SetOptions, workers: int = 1, engine: str = 'local',
@@ -113,12 +118,12 @@ def make_set(root: Union[str, os.PathLike], num: int, options: SetOptions, worke
     console = console or Console(stderr=True)
     data_folder()
     # Processes of a cluster work in folders of their own.
-    folder = SynthFolder(os.path.abspath(root), options.val_every)
+    folder = SynthFolder(os.path.abspath(root), options.val_every, options.pictures_per_person)
     with folder.locked():
         done = folder.open(options.noted(), _versions())
         missing = [index for index in range(num) if index not in done]
         recipe = Recipe(options.seed, options.size, options.pictures(), options.most_people, options.shots,
-                        options.focal_lengths)
+                        options.focal_lengths, options.pictures_per_person)
         results = _engine(engine)(Maker(recipe, folder), missing, min(workers, len(missing)))
         _generate(folder, results, num, len(missing), console)
         if shards:

@@ -68,11 +68,12 @@ def _remove_stale(folder: Path) -> None:
         # What cannot be looked at or removed, or is gone by now, is no reason not to write.
         with contextlib.suppress(OSError):
             if match['host'] == _host() and time.time() - entry.stat().st_mtime > STALE_SECONDS \
-                    and not _is_running(int(match['process'])):
+                    and not is_running(int(match['process'])):
                 os.unlink(entry.path)
 
 
-def _is_running(process: int) -> bool:
+def is_running(process: int) -> bool:
+    """Whether there is a process of this number on this machine; POSIX alone has a harmless way to ask."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):

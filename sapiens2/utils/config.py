@@ -24,7 +24,7 @@ from sapiens2.utils.suggest import nearest, unknown_name
 
 # Top-level entries that the runner reads from its configuration rather than from its arguments.
 EXTRA_KEYS = ('model_wrapper_cfg', 'sync_bn', 'find_unused_parameters', 'activation_checkpointing', 'compile',
-              'efficient_conv_bn_eval', 'custom_imports', 'runner_type', 'fine_tuning')
+              'efficient_conv_bn_eval', 'custom_imports', 'runner_type', 'fine_tuning', 'strategy')
 RUNNER_KEYS = frozenset(inspect.signature(Runner.__init__).parameters) - {'self', 'cfg'} | frozenset(EXTRA_KEYS)
 
 

@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader
 
 from sapiens2.registry import (CODECS, DATA_SAMPLERS, DATASETS, FINE_TUNING, FUNCTIONS, HOOKS, LOG_PROCESSORS, LOOPS,
                                METRICS, MODELS, OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS, OPTIMIZERS,
-                               PARAM_SCHEDULERS, TRANSFORMS, VISBACKENDS, VISUALIZERS, Registry)
+                               PARAM_SCHEDULERS, SCHEDULES, STRATEGIES, TRANSFORMS, VISBACKENDS, VISUALIZERS, Registry)
 from sapiens2.utils.suggest import unknown_name
 
 # Where the component of an entry is looked up; entries below it use the same registry unless named here themselves.
@@ -26,7 +26,8 @@ REGISTRY_OF_KEY: dict[str, RootRegistry] = {
     'sampler': DATA_SAMPLERS, 'batch_sampler': DATA_SAMPLERS, 'collate_fn': FUNCTIONS, 'worker_init_fn': FUNCTIONS,
     'train_cfg': LOOPS, 'val_cfg': LOOPS, 'test_cfg': LOOPS,
     'optim_wrapper': OPTIM_WRAPPERS, 'optimizer': OPTIMIZERS, 'param_scheduler': PARAM_SCHEDULERS,
-    'fine_tuning': FINE_TUNING,
+    'fine_tuning': FINE_TUNING, 'strategy': STRATEGIES,
+    **dict.fromkeys(('schedule', 'mae_weight', 'contrastive_weight', 'teacher_temp', 'momentum'), SCHEDULES),
     'val_evaluator': METRICS, 'test_evaluator': METRICS, 'metrics': METRICS,
     'default_hooks': HOOKS, 'custom_hooks': HOOKS, 'log_processor': LOG_PROCESSORS,
     'visualizer': VISUALIZERS, 'vis_backends': VISBACKENDS,

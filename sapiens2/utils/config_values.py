@@ -17,7 +17,8 @@ NUMBERS = {'optim_wrapper.optimizer.lr': True, 'optim_wrapper.optimizer.weight_d
            'optim_wrapper.clip_grad.max_norm': False, 'optim_wrapper.paramwise_cfg.layer_decay_rate': False}
 # Entries that hold a dictionary, if anything.
 DICTIONARIES = ('model', 'train_cfg', 'val_cfg', 'test_cfg', 'optim_wrapper', 'default_hooks', 'randomness', 'env_cfg',
-                'log_processor', 'visualizer', 'fine_tuning', 'train_dataloader', 'val_dataloader', 'test_dataloader')
+                'log_processor', 'visualizer', 'fine_tuning', 'strategy', 'train_dataloader', 'val_dataloader',
+                'test_dataloader')
 
 
 def dictionary_faults(cfg: Mapping[str, Any]) -> dict[str, str]:

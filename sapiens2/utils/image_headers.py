@@ -23,10 +23,16 @@ _PNG_GREY, _PNG_PALETTE = 0, 3
 class Header(NamedTuple):
     """What the markers of a JPEG, the chunks of a PNG or the first directory of a TIFF say."""
 
-    pixels: int
+    height: int  # as stored, before any turning
+    width: int
     exif: bytes
     convertible: bool  # whether OpenCV turns what is stored into the right BGR
     exact_in_pillow: bool  # whether Pillow is to read the numbers that are stored
+
+    @property
+    def pixels(self) -> int:
+        """Their number."""
+        return self.height * self.width
 
 
 def read_header(content: bytes, name: str) -> Optional[Header]:
@@ -54,7 +60,7 @@ def read_header(content: bytes, name: str) -> Optional[Header]:
 
 def _jpeg_header(content: bytes) -> Optional[Header]:
     """Walk the segments up to the first scan; None if the end marker after it is missing."""
-    position, exif, pixels, components = 2, b'', 0, 0
+    position, exif, height, width, components = 2, b'', 0, 0, 0
     while True:
         marker = content[position + 1]
         if content[position] != 0xFF or marker == 0xFF:  # fill bytes
@@ -66,14 +72,13 @@ def _jpeg_header(content: bytes) -> Optional[Header]:
         length, = struct.unpack_from('>H', content, position + 2)
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
             height, width, components = struct.unpack_from('>HHB', content, position + 5)
-            pixels = height * width
         elif marker == 0xE1 and content.startswith(b'Exif\x00\x00', position + 4):
             exif = content[position + 4:position + 2 + length]
         position += 2 + length
         if marker == 0xDA:
             # Scan data escape 0xFF, so the end marker cannot occur in them; an embedded thumbnail comes before.
             complete = content.rfind(b'\xff\xd9', position) >= 0
-            return Header(pixels, exif, components in (1, 3), True) if complete else None
+            return Header(height, width, exif, components in (1, 3), True) if complete else None
 
 
 def _png_header(content: bytes) -> Optional[Header]:
@@ -89,7 +94,7 @@ def _png_header(content: bytes) -> Optional[Header]:
             # What OpenCV reads exactly is left to it: it is faster, and strict.
             exact = not (bits == 16 and colour_type in _PNG_COLOUR_TYPES
                          or plain and bits in (8, 16) and colour_type == _PNG_GREY and not has_alpha)
-            return Header(width * height, exif, plain and colour_type != _PNG_PALETTE, exact)
+            return Header(height, width, exif, plain and colour_type != _PNG_PALETTE, exact)
     return None
 
 
@@ -100,4 +105,4 @@ def _tiff_header(content: bytes) -> Header:
                                   or [1] for tag in _TIFF_TAGS)
     known = pillow_knows(content)
     exact = known and not (len(bits) > 1 and max(bits) > 8)
-    return Header(width[0] * height[0], content, not known and _TIFF_FLOAT not in kinds, exact)
+    return Header(height[0], width[0], content, not known and _TIFF_FLOAT not in kinds, exact)

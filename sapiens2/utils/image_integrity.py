@@ -27,13 +27,16 @@ _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), 
 _PIECE = 1 << 20
 
 
-def decode_jpeg(content: bytes, name: str, colors: str = 'BGR') -> Optional[np.ndarray]:
+def decode_jpeg(content: bytes, name: str, colors: str = 'BGR',
+                least_size: tuple[int, int] = (0, 0)) -> Optional[np.ndarray]:
     """Decode a JPEG strictly, as fast as OpenCV and to the same values.
 
     Args:
         content: of the file.
         name: of the picture, for the error.
         colors: 'BGR', or 'CMYK' for a picture that is stored so.
+        least_size: (H, W), pixels: the smallest of the sizes that the format decodes to directly (whole, 7/8, ... 1/8)
+            that covers it; 0 is the whole.
 
     Returns:
         (H, W, 3 or 4) uint8, not turned; None if this decoder does not know the kind, which is for others to read.
@@ -42,7 +45,7 @@ def decode_jpeg(content: bytes, name: str, colors: str = 'BGR') -> Optional[np.n
         ImageReadError: if it is damaged.
     """
     try:
-        return simplejpeg.decode_jpeg(content, colors, strict=True)
+        return simplejpeg.decode_jpeg(content, colors, strict=True, min_height=least_size[0], min_width=least_size[1])
     except ValueError as error:
         text = str(error)
     if not _JPEG_DAMAGE.search(text) or _is_padding(content, text):

@@ -39,7 +39,7 @@ _UPRIGHT: dict[int, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def read_image(source: Source) -> np.ndarray:
+def read_image(source: Source, name: str = '') -> np.ndarray:
     """Read a picture as (H, W, 3) uint8 BGR, upright.
 
     Grey is repeated, palettes are resolved, an alpha channel is dropped (the colours under it are kept as stored),
@@ -47,17 +47,18 @@ def read_image(source: Source) -> np.ndarray:
 
     Args:
         source: a path, or the content of a file.
+        name: by which errors call it; its path, if it has one, by default.
 
     Raises:
         ImageReadError: naming the file, if it is missing, empty, cut off, too large or no picture.
     """
-    content, name = _content(source)
+    content, name = file_content(source, name)
     header = read_header(content, name)
     if header is not None and header.convertible:
         pixels = decode_jpeg(content, name) if content.startswith(JPEG_MAGIC) else None
         if pixels is None:
             pixels = _decode_opencv(content, name, cv2.IMREAD_COLOR)
-        return _upright(pixels, header.exif)
+        return upright(pixels, header.exif)
     image = open_pillow(content, name)
     if image.mode == 'I' and content.startswith(TIFF_MAGIC):
         raise ImageReadError(name, TOO_DEEP)  # whatever range its values fill
@@ -77,14 +78,14 @@ def read_raster(source: Source, exact: bool = False) -> np.ndarray:
     Raises:
         ImageReadError: as ``read_image``, and for what ``exact`` refuses.
     """
-    content, name = _content(source)
+    content, name = file_content(source)
     if exact and (kind := inexact_kind(content)):
         raise ImageReadError(name, f'is {kind}: {_EXACT_REMEDY}')
     header = read_header(content, name)
     if header is not None and not header.exact_in_pillow:
         pixels = _decode_opencv(content, name, cv2.IMREAD_UNCHANGED)
         pixels = pixels if pixels.ndim == 2 else pixels[..., [2, 1, 0, 3][:pixels.shape[2]]]
-        return _upright(pixels, header.exif)
+        return upright(pixels, header.exif)
     pixels = np.asarray(open_pillow(content, name))
     pixels = pixels.astype(np.uint8) if pixels.dtype == bool else pixels
     step = grey_step(content)
@@ -140,20 +141,24 @@ def _name(source: Source) -> str:
     return 'picture in memory' if isinstance(source, bytes) else os.fspath(source)
 
 
-def _content(source: Source) -> tuple[bytes, str]:
-    """The bytes of a file, and the name by which errors call it."""
-    name = _name(source)
+def file_content(source: Source, name: str = '') -> tuple[bytes, str]:
+    """The bytes of a file, and the name by which errors call it.
+
+    Raises:
+        ImageReadError: if it is missing, empty, too large or no regular file.
+    """
+    name = name or _name(source)
     if isinstance(source, bytes):
         content = source
     else:
         try:
-            status = os.stat(name)
+            status = os.stat(source)
             if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
                 # A pipe or a device may never end.
                 raise ImageReadError(name, 'is no regular file but a pipe, a socket or a device')
             if status.st_size > MAX_BYTES:
                 raise ImageReadError(name, f'{status.st_size:,} bytes are more than the limit of {MAX_BYTES:,}')
-            content = Path(name).read_bytes()
+            content = Path(source).read_bytes()
         except OSError as error:
             reason = 'is a folder' if isinstance(error, IsADirectoryError) else (error.strerror or str(error))
             raise ImageReadError(name, f'cannot be opened: {reason}') from error
@@ -162,9 +167,15 @@ def _content(source: Source) -> tuple[bytes, str]:
     return content, name
 
 
-def _upright(image: np.ndarray, exif: bytes) -> np.ndarray:
+def orientation(exif: bytes) -> int:
+    """The orientation that an EXIF block states, 1 to 8; from 5 on width and height change places."""
+    found = exif_tags(exif).get(_ORIENTATION_TAG, 1) if exif else 1
+    return found if found in _UPRIGHT else 1
+
+
+def upright(image: np.ndarray, exif: bytes) -> np.ndarray:
     """Apply the orientation of an EXIF block."""
-    turn = _UPRIGHT.get(exif_tags(exif).get(_ORIENTATION_TAG, 1)) if exif else None
+    turn = _UPRIGHT.get(orientation(exif))
     return image if turn is None else np.ascontiguousarray(turn(image))
 
 

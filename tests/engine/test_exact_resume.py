@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from comparisons import assert_same
 from mmengine.config import Config
 from small_recipes import small_recipe
 from tiny_data import write_data
@@ -31,22 +32,6 @@ def run(cfg: Config) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     log = max(Path(cfg.work_dir).glob('*/vis_data/scalars.json'), key=lambda file: file.stat().st_mtime_ns)
     state = torch.load(Path(cfg.work_dir, 'iter_10.pth'), weights_only=True)
     return state, [json.loads(line) for line in log.read_text(encoding='utf-8').splitlines()]
-
-
-def assert_same(one: Any, two: Any, path: str) -> None:
-    assert type(one) is type(two), path
-    if isinstance(one, dict):
-        assert one.keys() == two.keys(), path
-        for key in one:
-            assert_same(one[key], two[key], f'{path}.{key}')
-    elif isinstance(one, (list, tuple)):
-        assert len(one) == len(two), path
-        for index, items in enumerate(zip(one, two)):
-            assert_same(*items, f'{path}.{index}')
-    elif isinstance(one, torch.Tensor):
-        assert torch.equal(one, two), path
-    else:
-        assert one == two, path
 
 
 @pytest.mark.parametrize('task', TASKS)

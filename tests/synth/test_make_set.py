@@ -52,6 +52,7 @@ def test_two_samples_are_enough_to_hold_one_out():
         splits = [SynthFolder('set', every).split(index) for index in range(2 * every + 2)]
         assert splits[1] == 'val' and splits.count('val') / len(splits) <= 1 / every + 1e-9 + 1 / len(splits)
     assert {SynthFolder('set', 0).split(index) for index in range(20)} == {'train'}
+    assert [SynthFolder('set', 2, 3).split(index) for index in range(7)] == ['train'] * 3 + ['val'] * 3 + ['train']
 
 
 @pytest.mark.parametrize('file', ['val/images/000001.jpg', 'train/depths/000003.npz', 'val/people/000001.json'])

@@ -107,7 +107,7 @@ def test_visible_key_points_lie_on_their_person_and_on_the_pointmap(samples):
 
 def test_albedo_is_free_of_the_light():
     people = make_people(np.random.default_rng(1))
-    camera = sample_camera(np.random.default_rng(2), people, SIZE)
+    camera = sample_camera(np.random.default_rng(2), people, SIZE, 'whole')
     place = sample_surroundings(np.random.default_rng(3), people, camera, 'room')
     sun = replace(place.lights[0], position=place.lights[0].position * [-1, 1, -1], intensity=np.float32([30, 12, 4]))
     up = map_directions(96)[0][:, 1].reshape(96, 192, 1)

@@ -41,7 +41,7 @@ def _extent(camera, person):
 def test_the_whole_body_fills_most_of_the_height_with_margins(one):
     heights = []
     for seed in range(40):
-        low, high = _extent(sample_camera(np.random.default_rng(seed), one, SIZE, ['whole']), one[0])
+        low, high = _extent(sample_camera(np.random.default_rng(seed), one, SIZE, 'whole'), one[0])
         assert (low > 0).all() and (high < 1).all()
         heights.append(high[1] - low[1])
     assert min(heights) > 0.55 and max(heights) < 0.92 and np.ptp(heights) > 0.15
@@ -54,7 +54,7 @@ def test_the_whole_body_fills_most_of_the_height_with_margins(one):
 def test_what_is_cut_off(one, shot, inside, outside):
     index = keypoint_index()
     for seed in range(20):
-        camera = sample_camera(np.random.default_rng(seed), one, SIZE, [shot])
+        camera = sample_camera(np.random.default_rng(seed), one, SIZE, shot)
         pixels, _ = project(camera, one[0].keypoints)
         shown = ((pixels > -0.5) & (pixels < np.array(SIZE[::-1]) - 0.5)).all(1)
         assert shown[[index[name] for name in inside]].all() and not shown[[index[name] for name in outside]].any()
@@ -66,16 +66,19 @@ def test_what_is_cut_off(one, shot, inside, outside):
 def test_everybody_is_in_the_picture(monkeypatch, four):
     monkeypatch.setattr(framing, 'EVERYBODY', 1.0)
     for seed in range(10):
-        camera = sample_camera(np.random.default_rng(seed), four, SIZE, ['whole'])
+        camera = sample_camera(np.random.default_rng(seed), four, SIZE, 'whole')
         for person in four:
             low, high = _extent(camera, person)
             assert (low > 0).all() and (high < 1).all()
 
 
+SHOT_OF = tuple(framing.SHOTS)
+
+
 @pytest.mark.parametrize('size', [(128, 96), (96, 128), (64, 256), (256, 64)])
 def test_cameras_are_pinholes_outside_of_people_and_the_same_for_a_seed(four, size):
     for seed in range(15):
-        camera, again = (sample_camera(np.random.default_rng(seed), four, size) for _ in range(2))
+        camera, again = (sample_camera(np.random.default_rng(seed), four, size, SHOT_OF[seed % 4]) for _ in range(2))
         assert (camera.K == again.K).all() and (camera.position == again.position).all()
         assert np.allclose(camera.rotation @ camera.rotation.T, np.eye(3)) and camera.size == size
         assert camera.K[0, 0] == camera.K[1, 1] and camera.K[0, 0] >= 24 / 36 * max(size)
@@ -110,6 +113,16 @@ def test_fewer_people_and_shots_can_be_asked_for():
     assert all(visibility for _, _, visibility in sample.people[0]['keypoints'])
 
 
+def test_several_pictures_of_a_person_differ_in_pose_and_camera_alone():
+    recipe = generate.Recipe(0, (64, 48), most_people=1, shots=('whole',), pictures_per_person=2)
+    first, second, other = (recipe(index) for index in range(3))
+    whole = [sample.people[0]['description'] for sample in (first, second, other)]
+    looks = [{name: value for name, value in text.items() if name not in ('pose', 'expression')} for text in whole]
+    assert looks[0] == looks[1] and looks[0]['identity'] == '0-0-1' and looks[2]['identity'] == '0-1-1'
+    assert looks[0]['wears'] and whole[0]['pose'] != whole[1]['pose'] and first.scene != second.scene
+    assert {name for name in looks[0] if looks[0][name] != looks[2][name]} > {'identity', 'skin_darkness'}
+
+
 def test_the_focal_length_is_along_the_longer_side_of_a_frame_of_36_mm():
     sample = generate.Recipe(0, (64, 48), most_people=1, shots=('whole',), focal_lengths=(50.0, 50.0))(1)
     assert sample.K[0, 0] == sample.K[1, 1] == pytest.approx(50 / 36 * 64, rel=0.02)
@@ -118,6 +131,7 @@ def test_the_focal_length_is_along_the_longer_side_of_a_frame_of_36_mm():
 @pytest.mark.parametrize('wrong, message', [
     ({'shots': ()}, 'shots is empty; choose from whole, hips, bust, face'), ({'shots': ('fase',)}, "'fase'.*face"),
     ({'focal_lengths': (50, 20)}, 'focal_lengths are 50 to 20 mm; the shortest comes first'),
+    ({'pictures_per_person': 0}, 'pictures_per_person is 0; it must be at least 1'),
     ({'most_people': 0}, 'most_people is 0; it must be from 1 to 4'), ({'most_people': 5}, 'from 1 to 4')])
 def test_wrong_options_are_refused(wrong, message):
     with pytest.raises((ValueError, KeyError), match=message):

@@ -11,6 +11,7 @@ from torch.utils.data import Sampler
 
 from sapiens2.datasets.samplers.draw import Draw
 from sapiens2.datasets.samplers.mixture import Mixture
+from sapiens2.datasets.samplers.order import Order, WindowedOrder
 from sapiens2.registry import DATA_SAMPLERS
 
 
@@ -24,8 +25,11 @@ class ResumableInfiniteSampler(Sampler):
 
     Of a ``MixedDataset``, each data set is gone through in passes of its own, and ``Mixture`` says whose turn it is.
 
+    A data set with a ``locality``, such as one of tar files, is shuffled within a window of a few files at a time.
+
     Args:
-        dataset: anything with a length; not empty. A mixed one also has ``sizes`` and ``weights`` of its parts.
+        dataset: anything with a length; not empty. A mixed one also has ``sizes``, ``weights`` and ``localities`` of
+            its parts.
         shuffle: whether each pass has an order of its own, from (seed, pass). The parts of a mixture always alternate.
         seed: of the run; None draws one that all processes share, which a resumed run cannot repeat.
         start: number of positions, of all processes together, that are behind. May be set at any time before
@@ -36,6 +40,7 @@ class ResumableInfiniteSampler(Sampler):
         if not len(dataset):
             raise ValueError('an empty data set cannot be sampled')
         self.sizes = list(getattr(dataset, 'sizes', [len(dataset)]))
+        self.localities = list(getattr(dataset, 'localities', [getattr(dataset, 'locality', None)] * len(self.sizes)))
         self.first = np.cumsum([0, *self.sizes]).tolist()
         self.shuffle = shuffle
         self.seed = sync_random_seed() if seed is None else seed
@@ -43,14 +48,17 @@ class ResumableInfiniteSampler(Sampler):
         self.start = start
         self.rank, self.world_size = get_dist_info()
 
-    def _order(self, part: int, number: int) -> np.ndarray:
+    def _order(self, part: int, number: int) -> Order:
         """The order of pass ``number`` through a part."""
         if not self.shuffle:
-            return np.arange(self.sizes[part])
-        return np.random.default_rng([self.seed, number, part]).permutation(self.sizes[part])
+            return range(self.sizes[part])
+        seed, locality = [self.seed, number, part], self.localities[part]
+        if locality is None:
+            return np.random.default_rng(seed).permutation(self.sizes[part])
+        return WindowedOrder(locality, seed)
 
     def __iter__(self) -> Iterator[Draw]:
-        orders: dict[int, tuple[int, np.ndarray]] = {}  # of each part, the pass that it is in
+        orders: dict[int, tuple[int, Order]] = {}  # of each part, the pass that it is in
         position = self.start + self.rank
         while True:
             part, count = self.mixture.at(position)

@@ -20,6 +20,7 @@ _REMEDIES = {
     'field_paths': 'use a data set with ground truth for each pixel, such as DenseFolderDataset, or take this step out',
     'bboxes': 'use a data set with boxes of people, such as CocoPoseDataset',
     'bbox_center': 'put GetBBoxCenterScale before it', 'bbox_scale': 'put GetBBoxCenterScale before it',
+    'global_crops': 'put MultiCrop before it',
     'keypoints': _LOAD_KEYPOINTS, 'keypoints_visible': _LOAD_KEYPOINTS,
     'input_keypoints': 'put TopdownAffine before it, and use a data set with key points',
     'dataset_meta': 'use a data set of sapiens2.datasets, or set it to metainfo with what is left and right',

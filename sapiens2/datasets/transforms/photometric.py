@@ -20,7 +20,7 @@ def _coin() -> bool:
     return np.random.random() < 0.5
 
 
-def _levels(values: np.ndarray) -> np.ndarray:
+def levels_table(values: np.ndarray) -> np.ndarray:
     """A look-up table of grey levels, cut to 0..255."""
     return np.clip(values + 0.5, 0, 255).astype(np.uint8)
 
@@ -65,7 +65,7 @@ class PhotometricDistortion(RandomStep):
 
 def _look_up(image: np.ndarray, levels: np.ndarray) -> np.ndarray:
     """``image`` with grey level i replaced by ``levels[i]``."""
-    return image if np.array_equal(levels, _LEVELS) else cv2.LUT(image, _levels(levels))
+    return image if np.array_equal(levels, _LEVELS) else cv2.LUT(image, levels_table(levels))
 
 
 def _distort_colours(image: np.ndarray, saturation: float, turn: int) -> np.ndarray:
@@ -73,7 +73,7 @@ def _distort_colours(image: np.ndarray, saturation: float, turn: int) -> np.ndar
         return image
     table = np.stack([(_LEVELS + turn) % 180, _LEVELS * saturation, _LEVELS], axis=-1)
     hsv = cv2.cvtColor(image, cv2.COLOR_BGR2HSV)
-    return cv2.cvtColor(cv2.LUT(hsv, _levels(table)[None]), cv2.COLOR_HSV2BGR)
+    return cv2.cvtColor(cv2.LUT(hsv, levels_table(table)[None]), cv2.COLOR_HSV2BGR)
 
 
 @TRANSFORMS.register_module()
@@ -178,7 +178,7 @@ class Solarize(RandomStep):
 
     def __init__(self, threshold: int = 128, prob: float = 1.0) -> None:
         super().__init__(prob)
-        self.table = _levels(np.where(_LEVELS >= threshold, 255 - _LEVELS, _LEVELS))
+        self.table = levels_table(np.where(_LEVELS >= threshold, 255 - _LEVELS, _LEVELS))
 
     def apply(self, results: Results) -> Results:
         """Change ``results['img']``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -12,7 +12,12 @@ class FineTuning(ABC):
     """Prepares a model of which not everything is trained.
 
     The model has its initial or loaded weights when ``prepare`` is called, and no optimizer yet.
+
+    Attributes:
+        adds_parameters: whether ``prepare`` adds some, rather than only freezing others.
     """
+
+    adds_parameters: ClassVar[bool] = False
 
     @abstractmethod
     def prepare(self, model: nn.Module) -> None:

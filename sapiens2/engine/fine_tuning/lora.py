@@ -39,6 +39,8 @@ class LoRA(FineTuning):
         UnknownNameError: for a target that the backbone does not have.
     """
 
+    adds_parameters = True
+
     def __init__(self, rank: int = 16, alpha: Optional[float] = None, dropout: float = 0.0,
                  target_modules: Sequence[str] = TARGETS) -> None:
         if rank < 1 or not 0 <= dropout < 1:

@@ -10,6 +10,7 @@ import torch
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 
 from sapiens2.engine.checkpoints import AVERAGED_WEIGHTS, TRAINING_WEIGHTS
 from sapiens2.registry import HOOKS
@@ -76,13 +77,15 @@ class EMAHook(Hook):
 
     def weight_entries(self, runner: Runner) -> dict[str, dict[str, Tensor]]:
         """What a checkpoint of ``Sapiens2Runner`` holds of the model: averages, and beside them what training needs."""
-        with self._averages_in_place():
-            weights = runner.weights_for_use()
-            beside = {name: parameter.detach() for name, parameter in self._parameters.items() if name not in weights}
-        return {
-            'state_dict': weights, AVERAGED_WEIGHTS: beside,
-            TRAINING_WEIGHTS: {name: self._averages[name] if self._is_swapped else parameter.detach()
-                               for name, parameter in self._parameters.items()}}
+        in_model = {name: parameter.detach() for name, parameter in self._parameters.items()}
+        averages, training = (in_model, self._averages) if self._is_swapped else (self._averages, in_model)
+        if any(isinstance(average, DTensor) for average in averages.values()):
+            weights = {**runner.weights_for_use(), **averages}  # put in place, they would be overwritten afterwards
+        else:
+            with self._averages_in_place():  # adapters are part of other weights
+                weights = runner.weights_for_use()
+        return {'state_dict': weights, TRAINING_WEIGHTS: training,
+                AVERAGED_WEIGHTS: {name: average for name, average in averages.items() if name not in weights}}
 
     @contextmanager
     def _averages_in_place(self) -> Iterator[None]:
@@ -96,7 +99,13 @@ class EMAHook(Hook):
                 self._swap()
 
     def _swap(self) -> None:
-        """Exchange weights and averages; nothing is copied."""
+        """Exchange weights and averages; only parts of sharded ones, whose place is fixed, are copied."""
         for name, parameter in self._parameters.items():
-            parameter.data, self._averages[name] = self._averages[name], parameter.data
+            if isinstance(parameter, DTensor):
+                ours, average = parameter.to_local().detach(), self._averages[name].to_local()
+                kept = ours.clone()
+                ours.copy_(average)
+                average.copy_(kept)
+            else:
+                parameter.data, self._averages[name] = self._averages[name], parameter.data
         self._is_swapped = not self._is_swapped

@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 import numpy as np
 import torch
-from mmengine.dist import master_only
+from mmengine.dist import is_main_process
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 from mmengine.visualization import LocalVisBackend
@@ -47,13 +47,16 @@ class SamplePicturesHook(Hook):
                              f'least 16, got {interval}, {samples} and {tile}')
         self.interval, self.samples, self.score_thr, self.tile = interval, samples, score_thr, tile
 
-    @master_only
     def after_train_iter(self, runner: Runner, batch_idx: int, data_batch: Optional[Mapping[str, Any]] = None,
                          outputs: Optional[Mapping[str, Tensor]] = None) -> None:
-        """Draw, if it is time."""
+        """Draw, if it is time. All processes do, since one may need the others' parts of the model; one writes."""
         if batch_idx and not self.every_n_inner_iters(batch_idx, self.interval):
             return
+        if not (runner.strategy.all_write or is_main_process()):
+            return
         picture = self.draw(runner, data_batch, f'training, iteration {batch_idx + 1}')
+        if not is_main_process():
+            return
         write_image(Path(runner.work_dir) / 'vis' / f'iter_{batch_idx + 1:06d}.jpg', picture)
         rgb = np.ascontiguousarray(picture[..., ::-1])
         for backend in runner.visualizer._vis_backends.values():

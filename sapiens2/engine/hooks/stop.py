@@ -57,7 +57,9 @@ class StopHook(Hook):
     """Turns SIGINT and SIGTERM into ``Stopped``, which the runner answers with a checkpoint.
 
     A forward or backward pass is broken off: it has changed nothing. From the update of the weights until the hooks of
-    that iteration have run, the signal waits, since weights, optimizer and schedule do not belong together then.
+    that iteration have run, the signal waits, since weights, optimizer and schedule do not belong together then. Where
+    processes need one another for every iteration (``Strategy.all_stop``), a signal to any of them waits for the end of
+    the iteration and ends them all.
     """
 
     priority = 'VERY_HIGH'
@@ -65,12 +67,12 @@ class StopHook(Hook):
     def __init__(self) -> None:
         self._process = os.getpid()
         self._before: dict[int, Any] = {}
-        self._must_wait = False
+        self._must_wait = self._together = False
         self._signal: Optional[int] = None
 
     def before_train(self, runner: Runner) -> None:
         """Take over the signals."""
-        self._process = os.getpid()
+        self._process, self._together = os.getpid(), runner.strategy.all_stop
         if threading.current_thread() is threading.main_thread():  # the only one that may
             self._before = {number: signal.signal(number, self._handle) for number in SIGNALS}
         runner.optim_wrapper.optimizer.register_step_pre_hook(self._wait)
@@ -83,24 +85,27 @@ class StopHook(Hook):
 
     def before_train_iter(self, runner: Runner, batch_idx: int, data_batch: Optional[Mapping[str, Any]] = None) -> None:
         """The iteration before is complete."""
-        self._end_wait()
+        self._end_wait(runner)
 
     def before_val_epoch(self, runner: Runner) -> None:
         """The iteration before is complete."""
-        self._end_wait()
+        self._end_wait(runner)
 
     def _wait(self, *_: Any) -> None:
         self._must_wait = True
 
-    def _end_wait(self) -> None:
+    def _end_wait(self, runner: Runner) -> None:
         self._must_wait = False
-        if self._signal is not None:
-            raise Stopped(signal.Signals(self._signal).name)
+        if runner.strategy.any(self._signal is not None):
+            raise Stopped('another process' if self._signal is None else signal.Signals(self._signal).name)
 
     def _handle(self, number: int, frame: Optional[FrameType]) -> None:
         if os.getpid() != self._process:
             return  # a worker that has inherited this and has not come to ``start_worker`` yet
-        if self._must_wait:
+        if self._together and self._signal is not None:
+            self.release()  # a second one ends the program
+            raise Stopped(signal.Signals(number).name)
+        if self._must_wait or self._together:
             self._signal = number
         else:
             self.release()  # a second signal ends the program while the checkpoint is written

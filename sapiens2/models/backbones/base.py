@@ -130,8 +130,11 @@ class VisionTransformer(BaseModule):
             return int(rest.split('.')[0]) + 1, depths
         return (depths - 1 if first == 'ln1' else 0), depths
 
-    def run_blocks(self, x: Tensor, grid: tuple[int, int], *args: Any) -> tuple[Tensor, ...]:
-        """Run all blocks on (B, N, C) tokens of an (h, w) grid and collect what ``out_indices`` asks for."""
+    def run_blocks(self, x: Tensor, grid: Optional[tuple[int, int]], *args: Any) -> tuple[Tensor, ...]:
+        """Run all blocks on (B, N, C) tokens and collect what ``out_indices`` asks for.
+
+        The tokens are those of an (h, w) ``grid``; None if some of its patches are left out, so that there is no map.
+        """
         blocks, norm = self.blocks_and_norm()
         outputs = []
         for index, block in enumerate(blocks):
@@ -146,11 +149,11 @@ class VisionTransformer(BaseModule):
             return checkpoint(block, x, *args, use_reentrant=False)
         return block(x, *args)
 
-    def _format(self, x: Tensor, grid: tuple[int, int]) -> Tensor:
-        if self.out_type == 'raw':
-            return x
+    def _format(self, x: Tensor, grid: Optional[tuple[int, int]]) -> Tensor:
         if self.out_type == 'cls_token':
             return x[:, 0]
+        if self.out_type == 'raw' or grid is None:
+            return x
         return x[:, self.num_prefix_tokens:].transpose(1, 2).reshape(len(x), self.embed_dims, *grid).contiguous()
 
 

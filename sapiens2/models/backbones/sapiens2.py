@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from sapiens2.models.backbones.base import ARCH_KEYS, VisionTransformer, init_transformer, resolve_arch
 from sapiens2.models.layers import (LayerScale, PatchEmbed, RotaryEmbedding2D, TransformerBlock, WindowTokenizer,
-                                    check_image_size)
+                                    check_image_size, image_cells)
 from sapiens2.registry import MODELS
 
 KEYS = (*ARCH_KEYS, 'num_tokenizer_layers')
@@ -116,14 +116,32 @@ class Sapiens2(VisionTransformer):
         self.rope_embed.periods.copy_(self.rope_embed.compute_periods())
         super().init_weights()
 
-    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        """(B, 3, H, W) normalised RGB -> one tensor per entry of ``out_indices``, as ``out_type`` says."""
+    def forward(self, x: Tensor, visible: Optional[Tensor] = None) -> tuple[Tensor, ...]:
+        """Run on whole images, or on some of their tokens.
+
+        Args:
+            x: (B, 3, H, W), normalised RGB.
+            visible: (B, n) int64, the tokens that are to be seen, counted row by row; a token is a patch, or a window
+                of patches with the tokenizer. They keep their places; the pixels of the others are not read.
+
+        Returns:
+            One tensor per entry of ``out_indices``, as ``out_type`` says; with ``visible`` there is no map, so tokens
+            (B, 1 + storage tokens + n, C) take the place of 'featmap'.
+        """
         check_image_size(*x.shape[-2:], self.size_multiple)
-        x = self.patch_embed(x)
-        if self.tokenizer is not None:
-            x = self.tokenizer(x)
-        grid = x.shape[-2:]
+        if visible is None:
+            x = self._embed(x)
+            grid = x.shape[-2:]
+            tokens, rope = x.flatten(2).transpose(1, 2), self.rope_embed(*grid)
+        else:
+            grid = None
+            rope = self.rope_embed(*(side // self.size_multiple for side in x.shape[-2:]), visible)
+            tokens = self._embed(image_cells(x, self.size_multiple, visible).flatten(0, 1)).view(*visible.shape, -1)
         batch = len(x)
-        x = torch.cat((self.cls_token.expand(batch, -1, -1), self.storage_tokens.expand(batch, -1, -1),
-                       x.flatten(2).transpose(1, 2)), dim=1)
-        return self.run_blocks(x, grid, self.rope_embed(*grid))
+        x = torch.cat((self.cls_token.expand(batch, -1, -1), self.storage_tokens.expand(batch, -1, -1), tokens), dim=1)
+        return self.run_blocks(x, grid, rope)
+
+    def _embed(self, x: Tensor) -> Tensor:
+        """(B, 3, H, W) -> (B, C, h, w), one token for each patch, or window of patches."""
+        x = self.patch_embed(x)
+        return x if self.tokenizer is None else self.tokenizer(x)

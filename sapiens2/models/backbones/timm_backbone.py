@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Optional, Union
 
-from mmengine.model import BaseModule
+from mmengine.model import BaseModule, initialize
 from torch import Tensor
 
 from sapiens2.models.backbones.base import resolve_out_indices
@@ -60,6 +60,11 @@ class TimmBackbone(BaseModule):
         self.patch_size = patch if isinstance(patch, int) else patch[0]
         self.img_size = tuple(self.model.patch_embed.img_size)
         self.out_indices = resolve_out_indices(out_indices, self.num_layers, model_name)
+
+    def init_weights(self) -> None:
+        """What ``init_cfg`` asks for. All else has its values, random or pretrained, since timm made the model."""
+        if self.init_cfg:
+            initialize(self, self.init_cfg)
 
     def get_layer_depth(self, param_name: str, prefix: str = '') -> tuple[int, int]:
         """Depth of a parameter and number of depths, see ``VisionTransformer.get_layer_depth``."""

@@ -12,17 +12,18 @@ from sapiens2.utils.suggest import nearest
 
 SAFETENSORS, TORCH, INDEX = 'safetensors', 'torch', 'safetensors index'
 
+MANIFEST = 'manifest.json'  # of the folder of a sharded run
 WEIGHT_NAMES = ('model.safetensors', 'model.safetensors.index.json')
 PICKLE_PROTOCOLS = (b'\x02', b'\x03', b'\x04', b'\x05')
 DOWNLOAD_AGAIN = 'Download it again.'
 
 
 def find_weights(path: Path) -> Path:
-    """The file to read for ``path``: itself, or the weights of a directory in transformers' format.
+    """The file to read for ``path``: itself, or the weights of a directory in transformers' format or of a sharded run.
 
     Raises:
         FileNotFoundError: if there is nothing at ``path``; similar names beside it are offered.
-        BadCheckpointFile: if it is a directory without weights under transformers' names.
+        BadCheckpointFile: if it is a directory without either.
     """
     if not path.exists():
         beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
@@ -31,7 +32,7 @@ def find_weights(path: Path) -> Path:
         raise FileNotFoundError(f'no checkpoint at {path}.{hint}')
     if not path.is_dir():
         return path
-    for name in WEIGHT_NAMES:
+    for name in (*WEIGHT_NAMES, MANIFEST):
         if (path / name).is_file():
             return path / name
     files = sorted(entry.name for entry in path.glob('*.safetensors')) + sorted(e.name for e in path.glob('*.pth'))

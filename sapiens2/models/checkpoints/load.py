@@ -15,7 +15,7 @@ from sapiens2.models.checkpoints.describe import describe, pos_embed_grid
 from sapiens2.models.checkpoints.errors import CheckpointMismatch
 from sapiens2.models.checkpoints.layouts import SAPIENS_V1
 from sapiens2.models.checkpoints.report import LoadReport
-from sapiens2.models.checkpoints.source import BACKBONE, Origin, open_checkpoint, readings
+from sapiens2.models.checkpoints.source import BACKBONE, PRETRAINING, Origin, open_checkpoint, readings
 from sapiens2.models.checkpoints.stored import StoredTensor
 
 # The rotary periods, which transformers does not store.
@@ -137,6 +137,10 @@ def suggest(report: LoadReport, target: Mapping[str, Tensor], state: Mapping[str
     if held.type is None and held.task is None:
         return 'The file holds no backbone of this project: check that it is the right one.'
     lines = [f'The file holds {held}; the model is {model}.']
+    if any(name.startswith(PRETRAINING) for name in target):
+        lines.append('The model is one of pretraining. To start it from the backbone of a run with other branches, '
+                     'write that with "sapiens2 convert FILE BACKBONE.safetensors --to released" and load the result.')
+        return '\n'.join(lines)
     same_backbone = (held.type, held.arch, held.use_tokenizer) == (model.type, model.arch, model.use_tokenizer)
     if same_backbone and held.task is None and model.task:
         lines.append('To train the decoder anew, load it with strict=False, or into model.backbone alone.')

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Optional, Union
 
 from torch import Tensor
 
 from sapiens2.models.checkpoints.errors import BadCheckpointFile, CheckpointError
-from sapiens2.models.checkpoints.identify import INDEX, SAFETENSORS, find_weights, identify
+from sapiens2.models.checkpoints.identify import INDEX, MANIFEST, SAFETENSORS, find_weights, identify
 from sapiens2.models.checkpoints.image_size import noted_size, size_in_archive, size_in_metadata
 from sapiens2.models.checkpoints.layouts import OTHER, TRANSFORMERS, from_transformers, recognise
 from sapiens2.models.checkpoints.pickles import load_pickle
+from sapiens2.models.checkpoints.sharded import TRAINING, open_sharded
 from sapiens2.models.checkpoints.stored import StoredTensor, map_safetensors
 from sapiens2.models.checkpoints.wrappings import flatten, levels, unwrap
 
 BACKBONE = 'backbone.'
+# Of a pretraining run: the running average of its backbone, and all that lies beside the backbone.
+TEACHER = 'teacher_backbone.'
+PRETRAINING = (TEACHER, 'mae.', 'contrastive.')
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class Origin:
         wrapping: what lay around them, 'state_dict.' for instance; '' if nothing.
         config: config.json of transformers, where it lies beside the weights.
         img_size: (H, W) in pixels of the images that the weights are for; None where nothing says.
+        part: which backbone of a pretraining run was taken; '' if there was nothing to choose.
     """
 
     path: Path
@@ -40,12 +45,14 @@ class Origin:
     wrapping: str
     config: Optional[dict[str, Any]]
     img_size: Optional[tuple[int, int]]
+    part: str = ''
 
     def __str__(self) -> str:
         around = f', inside {self.wrapping.rstrip(".")!r}' if self.wrapping else ''
         # A file of transformers has the released names, too.
         kind = 'transformers format' if self.config else f'{self.layout} names'
-        return f'{self.path} ({kind}{around})'
+        part = f', {self.part}' if self.part else ''
+        return f'{self.path} ({kind}{around}{part})'
 
 
 def open_checkpoint(path: Union[str, Path],
@@ -54,9 +61,10 @@ def open_checkpoint(path: Union[str, Path],
 
     Args:
         path: a safetensors file or an index of several, an archive of ``torch.save`` (of MMEngine for instance), or a
-            directory in transformers' format.
+            directory: in transformers' format, or the checkpoint of a sharded run.
         like: names of the parameters of the model that is to be filled. They decide between several ways to take
-            wrappings off; without them the names of the known layouts do.
+            wrappings off; without them the names of the known layouts do. Unless they are those of a pretrainer, the
+            checkpoint of a pretraining run gives its backbone alone: the teacher's if it has one, else the student's.
 
     Returns:
         Entries by name, transformers' names turned into the released ones, and their origin.
@@ -85,7 +93,19 @@ def open_checkpoint(path: Union[str, Path],
             score, best = fit, (state, Origin(path, files, layout, prefix, config, img_size))
     if best is None:
         raise CheckpointError(f'{path}: {failure}') from failure
-    return best
+    return best if any(name.startswith(PRETRAINING) for name in known) else _backbone_of_pretraining(*best)
+
+
+def _backbone_of_pretraining(state: dict[str, StoredTensor],
+                             origin: Origin) -> tuple[dict[str, StoredTensor], Origin]:
+    """The backbone to use of a pretraining run, called 'backbone.'; other checkpoints as they are."""
+    beside = [name for name in state if name.startswith(PRETRAINING)]
+    if not beside or not any(name.startswith(BACKBONE) for name in state):
+        return state, origin
+    prefix, whose = (TEACHER, 'the teacher') if any(name.startswith(TEACHER) for name in beside) else (
+        BACKBONE, 'the student, since there is no teacher,')
+    taken = {f'{BACKBONE}{name[len(prefix):]}': value for name, value in state.items() if name.startswith(prefix)}
+    return taken, replace(origin, part=f'{whose} of a pretraining run')
 
 
 def readings(state: dict[str, StoredTensor]) -> tuple[dict[str, StoredTensor], ...]:
@@ -105,6 +125,8 @@ def load_state(path: Union[str, Path]) -> tuple[dict[str, Tensor], Origin]:
 
 def _read(file: Path) -> tuple[dict[str, StoredTensor], tuple[Path, ...], Optional[tuple[int, int]]]:
     """All tensors of a file under the names it gives them, the files they lie in, and the image size if it is noted."""
+    if file.name == MANIFEST:
+        return *open_sharded(file.parent), size_in_archive(load_pickle(file.parent / TRAINING, mmap=False))
     kind = identify(file)
     if kind == SAFETENSORS:
         tensors, metadata = map_safetensors(file)

@@ -45,7 +45,7 @@ def write_safetensors(path: Path, state: Mapping[str, StoredTensor],
     with atomic_path(path) as partial, partial.open('wb') as file:
         file.write(len(raw).to_bytes(8, 'little') + raw)
         for name in names:
-            tensor = state[name].read(dtypes[name]).contiguous()
+            tensor = state[name].read(dtypes[name], torch.device('cpu')).contiguous()
             file.write(tensor.reshape(-1).view(torch.uint8).numpy())
             state[name].release()
             progress(tensor.nbytes)

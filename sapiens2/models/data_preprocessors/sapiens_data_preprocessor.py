@@ -75,11 +75,19 @@ class SapiensDataPreprocessor(ImgDataPreprocessor):
         """
         data = dict(self.cast_data(data))
         data.setdefault('data_samples', None)
-        inputs = self._batch(data['inputs'], data['data_samples'])
-        if self._channel_conversion:
-            inputs = inputs.flip(1)
-        data['inputs'] = (inputs.float() - self.mean) / self.std
+        data['inputs'] = self.normalise(self._batch(data['inputs'], data['data_samples']))
         return data
+
+    def normalise(self, images: Tensor) -> Tensor:
+        """Images (B, 3, H, W) as read, grey levels 0 to 255, to what the network sees, float32."""
+        if self._channel_conversion:
+            images = images.flip(1)
+        return (images.float() - self.mean) / self.std
+
+    def denormalise(self, images: Tensor) -> Tensor:
+        """Images (B, 3, H, W) that the network sees, as read: uint8, in the order of channels that they had."""
+        levels = (images.float() * self.std + self.mean).round().clamp(0, 255).to(torch.uint8)
+        return levels.flip(1) if self._channel_conversion else levels
 
     @staticmethod
     def _batch(inputs: Tensor | Sequence[Tensor], data_samples: Sequence[Any] | None) -> Tensor:

@@ -92,7 +92,7 @@ class SelfAttention(nn.Module):
 
         Args:
             x: (B, N, C).
-            rope: cosines and sines, each (N, C / num_heads).
+            rope: cosines and sines, each (N, C / num_heads), or (B, N, C / num_heads) if images differ.
 
         Returns:
             (B, N, C).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 
@@ -20,6 +21,21 @@ class PatchEmbed(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.projection(x)
+
+
+def image_cells(images: Tensor, size: int, places: Tensor) -> Tensor:
+    """Some of the squares of ``size`` pixels that images (B, C, H, W) consist of; the others are not read.
+
+    Args:
+        places: (B, n) int64, squares of each image, counted row by row.
+
+    Returns:
+        (B, n, C, size, size).
+    """
+    batch, channels, height, width = images.shape
+    cells = images.view(batch, channels, height // size, size, width // size, size).permute(0, 2, 4, 1, 3, 5)
+    image = torch.arange(batch, device=places.device)[:, None]
+    return cells[image, places // (width // size), places % (width // size)]
 
 
 def check_image_size(height: int, width: int, multiple: int) -> None:

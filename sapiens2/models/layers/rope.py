@@ -10,6 +10,7 @@ import math
 from typing import Optional
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 ROPE_DTYPES = {'bf16': torch.bfloat16, 'bfloat16': torch.bfloat16, 'fp32': torch.float32, 'float32': torch.float32}
@@ -78,20 +79,33 @@ class RotaryEmbedding2D(nn.Module):
             scale = scale * torch.empty(1, **options).uniform_(-math.log(self.rescale), math.log(self.rescale)).exp()
         return rows * scale[0] + offset[0], columns * scale[1] + offset[1]
 
-    def forward(self, height: int, width: int) -> tuple[Tensor, Tensor]:
-        """Return cosines and sines, each (prefix + h * w, head_dim): [row angles, column angles] twice over."""
+    def forward(self, height: int, width: int, places: Optional[Tensor] = None) -> tuple[Tensor, Tensor]:
+        """Cosines and sines: [row angles, column angles] twice over.
+
+        Args:
+            height, width: rows h and columns w of the grid.
+            places: (B, n) int64, which patches of the grid there are, counted row by row; default: all, in order.
+
+        Returns:
+            Each (prefix + h * w, head_dim), or (B, prefix + n, head_dim) with ``places``.
+        """
         rows, columns = self._coordinates(height, width)
         angles = torch.cat([
             (2 * math.pi * rows[:, None] / self.periods)[:, None].expand(-1, width, -1),
             (2 * math.pi * columns[:, None] / self.periods)[None].expand(height, -1, -1),
         ], dim=-1).flatten(0, 1).repeat(1, 2)
         angles = torch.cat((angles.new_zeros(self.num_prefix_tokens, self.head_dim), angles))
-        return angles.cos(), angles.sin()
+        cos, sin = angles.cos(), angles.sin()
+        if places is None:
+            return cos, sin
+        # The first row of the tables is that of a token which is not rotated.
+        places = F.pad(places + self.num_prefix_tokens, (self.num_prefix_tokens, 0))
+        return cos[places], sin[places]
 
 
 def apply_rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotate (B, N, heads, D) by the angles (N, D), in the dtype of ``cos``; the dtype of ``x`` is kept."""
+    """Rotate (B, N, heads, D) by the angles (N, D) or (B, N, D), in the dtype of ``cos``; that of ``x`` is kept."""
     half = x.shape[-1] // 2
     first, second = x.to(cos.dtype).split(half, dim=-1)
-    cos, sin = cos[:, None, :half], sin[:, None, :half]
+    cos, sin = cos[..., None, :half], sin[..., None, :half]
     return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1).to(x.dtype)

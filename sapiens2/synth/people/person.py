@@ -41,11 +41,14 @@ def make_person(rng: np.random.Generator,
                 pose: str | None = None,
                 age_group: str | None = None,
                 position: tuple[float, float] = (0.0, 0.0),
-                heading: float | None = None) -> Person:
+                heading: float | None = None,
+                look: np.random.Generator | None = None) -> Person:
     """Draw a person; the same ``rng`` state gives the same person.
 
     Args:
         rng: the source of every choice.
+        look: the source of body, skin, hair and clothes in place of ``rng``: in the same state it gives somebody who
+            looks the same, in another pose and with another face.
         pose: family of poses ('stand', 'reach', 'walk', 'sit', 'crouch', 'bend'), drawn if None.
         age_group: 'child', 'teenager', 'adult' or 'old', drawn if None.
         position: (x, z) of the pelvis in metres, world frame; the lowest point stands at y = 0.
@@ -56,18 +59,19 @@ def make_person(rng: np.random.Generator,
         UnknownNameError: if there is no such pose family.
     """
     template, surfaces = load_template(), load_surfaces()
-    phenotype = sample_phenotype(rng, template, age_group)
+    look = rng if look is None else look
+    phenotype = sample_phenotype(look, template, age_group)
     actions, gaze, expression = draw_expression(rng)
     vertices = shape_body(template, phenotype, actions)
     skeleton = make_skeleton(template, vertices)
     matrices, pose_text = _draw_free_pose(rng, template, skeleton, vertices, pose)
     eyes = {side: make_eye(template, vertices, side, gaze) for side in 'LR'}
-    tone, darkness = skin_tone(rng, phenotype.race)
-    hair = hair_material(rng, darkness, phenotype.group == 'old')
-    bearded = not phenotype.female and not phenotype.child and rng.random() < 0.4
-    made_up = phenotype.female and not phenotype.child and rng.random() < 0.35
-    own = skin_materials(rng, tone, darkness, np.asarray(hair.color), bearded, made_up) | {'hair': hair}
-    wardrobe = Wardrobe(rng, surfaces, vertices, list(own.values()))
+    tone, darkness = skin_tone(look, phenotype.race)
+    hair = hair_material(look, darkness, phenotype.group == 'old')
+    bearded = not phenotype.female and not phenotype.child and look.random() < 0.4
+    made_up = phenotype.female and not phenotype.child and look.random() < 0.35
+    own = skin_materials(look, tone, darkness, np.asarray(hair.color), bearded, made_up) | {'hair': hair}
+    wardrobe = Wardrobe(look, surfaces, vertices, list(own.values()))
     index = {name: number for number, name in enumerate(own)}
     dress(wardrobe, phenotype)
     accessorize(wardrobe, template, eyes, phenotype.child)

@@ -42,23 +42,25 @@ class _Subject:
     cut: bool
 
 
-def sample_camera(rng: np.random.Generator, persons: Sequence[Person], size: tuple[int, int],
-                  shots: Sequence[str] = tuple(SHOTS), focal_lengths: tuple[float, float] = FOCAL_LENGTHS) -> Camera:
-    """A camera that looks at one of the people or at all of them.
+def sample_shot(rng: np.random.Generator, shots: Sequence[str] = tuple(SHOTS)) -> str:
+    """One of ``shots``, by their shares in ``SHOTS``."""
+    chances = np.array([SHOTS[name] for name in shots])
+    return str(rng.choice(list(shots), p=chances / chances.sum()))
 
-    Shots go from the whole body with margins to the face, see ``SHOTS``, with focal lengths from 24 to 135 mm, from the
-    height of a child's eyes to above the head, mostly level, from the front in most cases.
+
+def sample_camera(rng: np.random.Generator, persons: Sequence[Person], size: tuple[int, int], shot: str,
+                  focal_lengths: tuple[float, float] = FOCAL_LENGTHS) -> Camera:
+    """A camera that looks at one of the people or at all of them, from the height of a child's eyes to above the head,
+    mostly level, from the front in most cases.
 
     Args:
         rng: source of chance.
         persons: at least one.
         size: (H, W) of the picture, pixels.
-        shots: the kinds of ``SHOTS`` that may be drawn.
+        shot: what of them is shown, a name of ``SHOTS``.
         focal_lengths: shortest and longest, millimetres on a frame 36 mm wide, along the longer side; a camera that
             other people keep from coming near enough zooms in further.
     """
-    chances = np.array([SHOTS[name] for name in shots])
-    shot = str(rng.choice(list(shots), p=chances / chances.sum()))
     subject = _subject(rng, shot, persons)
     best, least = None, np.inf
     for _ in range(TRIES if len(persons) > 1 else 1):

@@ -45,3 +45,12 @@ def test_timm_backbone_gives_feature_maps():
         TimmBackbone('vit_tiny_patch16_22')
     with pytest.raises(ValueError, match='resnet18'):
         TimmBackbone('resnet18')
+
+
+def test_initialising_keeps_the_weights_that_timm_has_loaded():
+    pytest.importorskip('timm', exc_type=ImportError)
+    model = TimmBackbone('test_vit', init_cfg=dict(type='Constant', layer='LayerNorm', val=0.5))
+    before = model.model.blocks[0].attn.qkv.weight.clone()
+    model.init_weights()
+    assert torch.equal(model.model.blocks[0].attn.qkv.weight, before)
+    assert (model.model.norm.weight == 0.5).all()

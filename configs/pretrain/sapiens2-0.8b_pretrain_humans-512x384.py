@@ -1,0 +1,2 @@
+_base_ = './sapiens2-1b_pretrain_humans-512x384.py'
+model = dict(backbone=dict(arch='sapiens2_0.8b'))

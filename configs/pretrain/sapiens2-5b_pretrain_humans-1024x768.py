@@ -1,0 +1,5 @@
+_base_ = './sapiens2-1b_pretrain_humans-1024x768.py'
+load_from = 'work_dirs/sapiens2-5b_pretrain_humans-512x384/iter_400000.pth'
+model = dict(backbone=dict(arch='sapiens2_5b'))
+train_dataloader = dict(batch_size=2)
+optim_wrapper = dict(paramwise_cfg=dict(layer_decay_rate=0.96))

@@ -1,0 +1,2 @@
+_base_ = './sapiens2-tiny_pretrain_synth-256x192.py'
+model = dict(contrastive=None)

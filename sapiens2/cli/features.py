@@ -1,0 +1,59 @@
+"""``sapiens2 features``: class and patch tokens of pictures, as files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from sapiens2.cli.probe import add_machine
+
+FORMATS = ('npz', 'safetensors')
+_EPILOG = '''A file holds cls (C,), the class token; mean (C,), the mean of the patches; patches (h, w, C); all float32.
+It is called like its picture, in the same sub-folders.
+
+exit code: 0 all done, 1 a picture was skipped (and named), 2 nothing could be started.
+
+examples:
+  sapiens2 features photos --model sapiens2_0.1b --weights backbone.safetensors --out features
+  sapiens2 features portrait.jpg --weights work_dirs/pretrain/iter_20000.pth --out features --pictures'''
+
+
+def add_parser(subparsers: argparse._SubParsersAction) -> None:
+    """Add the verb to the command."""
+    parser = subparsers.add_parser('features', help='write class and patch features of photographs',
+                                   description='Write the tokens of a backbone for each picture.', epilog=_EPILOG,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('inputs', metavar='INPUT', nargs='+',
+                        help='image, folder (with its sub-folders), glob, or .txt with a path a line')
+    parser.add_argument('--out', metavar='DIR', type=Path, required=True, help='folder for the results')
+    model = parser.add_mutually_exclusive_group()
+    model.add_argument('--model', metavar='NAME', help='architecture (sapiens2_1b, sapiens_1b) or timm/NAME; default: '
+                                                       'told from the checkpoint')
+    model.add_argument('--config', metavar='CONFIG', help='config file, in place of --model')
+    parser.add_argument('--weights', metavar='FILE', help='checkpoint of any kind, or "random"')
+    parser.add_argument('--format', choices=FORMATS, default='npz', help='of the files (default: %(default)s)')
+    parser.add_argument('--pictures', action='store_true',
+                        help='also write a picture of the first three principal components of the patches')
+    parser.add_argument('--seed', type=int, default=0, help='of random weights (default: 0)')
+    add_machine(parser)
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the features; 1 if a picture was skipped, else 0."""
+    from sapiens2.utils.light_imports import import_mmengine
+    import_mmengine()
+    from sapiens2.apis.features import write_features
+    from sapiens2.evaluation.probes import build_backbone, parse_backbone
+    what = args.config or args.model
+    if not what and not args.weights:
+        raise ValueError('name a checkpoint (--weights), with --model or --config where it does not say what it is')
+    text = f'{what}@{args.weights}' if what and args.weights else what or args.weights
+    model = build_backbone(parse_backbone(text), tuple(args.size) if args.size else None, args.device, args.dtype,
+                           args.seed)
+    skipped = write_features(model, args.inputs, args.out, args.format, args.pictures)
+    for text in skipped:
+        print(f'skipped {text}', file=sys.stderr)
+    print(args.out)
+    return 1 if skipped else 0

@@ -1,0 +1,139 @@
+"""Parquet files with a column of image files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, BinaryIO, Optional, Union
+
+import numpy as np
+
+from sapiens2.datasets.errors import DataError, Fault, Kind
+from sapiens2.datasets.pretrain.files import PackedDataset
+from sapiens2.datasets.pretrain.process_cache import ProcessCache
+from sapiens2.datasets.pretrain.tables import Table
+from sapiens2.datasets.samplers.order import Locality
+from sapiens2.registry import DATASETS
+from sapiens2.utils.image_io import ImageReadError
+from sapiens2.utils.suggest import unknown_name
+
+_FORMAT = 1
+_BYTES = 'bytes'
+
+
+@DATASETS.register_module()
+class PretrainParquetDataset(PackedDataset):
+    """Images in Parquet files, local or remote, a row each; all columns but one are passed over.
+
+    Parquet is read by row groups: each process keeps ``window`` of them in memory (of that one column), and reads each
+    once a pass. Files with row groups of some hundred images are best; tar files need no such memory.
+
+    Args:
+        data_root: see ``PackedDataset``.
+        files: see ``PackedDataset``; ``**/*.parquet`` searches sub-folders too.
+        column: of binary values that are contents of image files, or of structures with such a field ``bytes``, as
+            Hugging Face stores pictures.
+        window: row groups that are mixed at a time while shuffling.
+        kwargs: of ``PackedDataset``.
+    """
+
+    def __init__(self, data_root: str, files: Union[str, Sequence[str]] = '*.parquet', column: str = 'image',
+                 window: int = 4, **kwargs: Any) -> None:
+        self.column = column
+        self._groups = ProcessCache(window)
+        super().__init__(data_root=data_root, files=files, window=window, **kwargs)
+
+    def scan_options(self) -> dict[str, Any]:
+        """The column is looked for when a file is indexed."""
+        return {'format': _FORMAT, 'column': self.column}
+
+    def scan(self, file: BinaryIO, path: str) -> dict[str, np.ndarray]:
+        """Numbers of rows of the row groups, from the end of the file."""
+        parquet = _parquet_file(file, path)
+        self._check_column(parquet.schema_arrow, path)
+        meta = parquet.metadata
+        rows = [meta.row_group(number).num_rows for number in range(meta.num_row_groups)]
+        if not sum(rows):
+            raise DataError(Fault(Kind.EMPTY, path, 'holds no row', 'files', 'leave it out of files'))
+        return {'sizes': np.array(rows, dtype=np.int64)}
+
+    def _check_column(self, schema: Any, path: str) -> None:
+        import pyarrow.types as types
+
+        if self.column not in schema.names:
+            raise DataError(Fault(Kind.MISSING_FIELD, path, unknown_name(self.column, schema.names, 'column'), 'column',
+                                  'set column of the data set'))
+        kind = schema.field(self.column).type
+        if types.is_struct(kind) and kind.get_field_index(_BYTES) >= 0:
+            kind = kind.field(_BYTES).type
+        if not (types.is_binary(kind) or types.is_large_binary(kind)):
+            raise DataError(Fault(Kind.WRONG_TYPE, path, f'column {self.column!r} holds {kind}, not the contents of '
+                                  'image files (binary)', 'column', 'set column of the data set to the one that does; '
+                                  'addresses are not followed, so download the images first'))
+
+    def sizes_in(self, index: Table) -> np.ndarray:
+        """Rows of the row groups."""
+        return index['sizes']
+
+    def locate(self, sizes: Sequence[np.ndarray]) -> None:
+        """Groups are row groups."""
+        self.locality = Locality(np.concatenate(sizes), self.window)
+        self._ends = np.cumsum(self.locality.sizes)
+        self._first = np.cumsum([0, *map(len, sizes)])  # row group of each file, counted through all
+
+    @property
+    def count(self) -> int:
+        """Number of images."""
+        return int(self._ends[-1])
+
+    def _find(self, idx: int) -> tuple[int, int, int]:
+        """File, row group and row, in there, of image ``idx``."""
+        group = int(np.searchsorted(self._ends, idx, side='right'))
+        number = int(np.searchsorted(self._first, group, side='right')) - 1
+        return number, group - int(self._first[number]), idx - int(self._ends[group] - self.locality.sizes[group])
+
+    def name(self, idx: int) -> str:
+        """Path of the file, row group and row."""
+        number, group, row = self._find(idx)
+        return f'{self.paths[number]}: row {row} of row group {group}'
+
+    def read(self, idx: int) -> bytes:
+        """Content of image ``idx``."""
+        number, group, row = self._find(idx)
+        content: Optional[bytes] = self._groups.get((number, group), lambda: self._column(number, group))[row].as_py()
+        if not content:
+            raise ImageReadError(self.name(idx), f'column {self.column!r} is empty in this row')
+        return content
+
+    def opened(self, number: int) -> Any:
+        """A file, at hand."""
+        path = self.paths[number]
+        return self._opened.get(number, lambda: _parquet_file(self.storage.open(path, self.stamps[number]), path))
+
+    def _column(self, number: int, group: int) -> Any:
+        """The values of one row group."""
+        import pyarrow
+        import pyarrow.compute
+
+        file, path = self.opened(number), self.paths[number]
+        is_struct = pyarrow.types.is_struct(file.schema_arrow.field(self.column).type)
+        name = f'{self.column}.{_BYTES}' if is_struct else self.column
+        try:
+            column = file.read_row_group(group, columns=[name], use_threads=False).column(self.column)
+        except (pyarrow.ArrowException, OSError) as error:
+            raise DataError(Fault(Kind.UNREADABLE, path, f'row group {group} is damaged: {error}', 'files',
+                                  'copy or download it again, or leave it out of files')) from error
+        return pyarrow.compute.struct_field(column, _BYTES) if is_struct else column
+
+
+def _parquet_file(file: BinaryIO, path: str) -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError(f'{path}: reading Parquet needs the package pyarrow; pip install "sapiens2[parquet]"') \
+            from error
+    try:
+        return pyarrow.parquet.ParquetFile(file)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(Fault(Kind.UNREADABLE, path, f'is no Parquet file, or cut off or damaged: {error}', 'files',
+                              'copy or download it again, or leave it out of files')) from error
