@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from mmengine.logging import MMLogger
+
+# Shells start what they run in the background deaf to Ctrl-C, and programs that tests start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
