@@ -12,5 +12,5 @@ synth_pack = [dict(type='PackInputs')]
 synth_model = dict(backbone=dict(
     init_cfg=[dict(type='TruncNormal', layer='Linear', std=0.06), dict(type='Constant', layer='LayerScale', val=1.0)]))
 synth_loader = dict(batch_size=8, num_workers=1)
-synth_train = dict(max_iters=6000, val_interval=1000)
+synth_train = dict(max_iters=4000, val_interval=1000)
 synth_optim = dict(optimizer=dict(lr=1.5e-3), paramwise_cfg=dict(custom_keys={'attn.gamma': dict(lr_mult=1.0)}))
