@@ -9,8 +9,8 @@ from setuptools import find_packages, setup
 
 ROOT = Path(__file__).parent
 EXTRAS = (
-    'lite', 'demo', 'transformers', 'timm', 'lora', '8bit', 'exr', 'render', 'synth', 'ray', 'parquet', 'remote',
-    'tests')
+    'lite', 'demo', 'transformers', 'timm', 'lora', '8bit', 'int8', 'exr', 'render', 'synth', 'ray', 'parquet', 'remote',
+    'curation', 'tests')
 
 
 def requirements(name: str) -> list[str]:

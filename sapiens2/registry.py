@@ -79,6 +79,10 @@ FINE_TUNING = Registry('way of fine-tuning', scope='sapiens2', locations=['sapie
 PARAM_SCHEDULERS = _child('parameter scheduler', root.PARAM_SCHEDULERS, 'engine')
 # Values that change over a run: temperatures, momenta, weights of losses. MMEngine has no root for them.
 SCHEDULES = Registry('schedule', scope='sapiens2', locations=['sapiens2.models'])
+# What measures images while a data set is curated. MMEngine has no roots for these two.
+CURATION_STAGES = Registry('curation stage', scope='sapiens2', locations=['sapiens2.curation.stages'])
+# What decides which images are kept.
+CURATION_FILTERS = Registry('curation filter', scope='sapiens2', locations=['sapiens2.curation.filters'])
 # Log formatting.
 LOG_PROCESSORS = _child('log processor', root.LOG_PROCESSORS, 'engine')
 # Drawing of predictions and ground truth.

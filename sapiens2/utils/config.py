@@ -8,7 +8,7 @@ names the entry the way ``--cfg-options`` writes it (``model.backbone.arch``), a
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -32,8 +32,14 @@ class ConfigError(ValueError):
     """A configuration, option or path that cannot work; the message names the entry and the remedy."""
 
 
-def load_config(path: Union[str, Path], options: Optional[Mapping[str, Any]] = None) -> RunConfig:
+def load_config(path: Union[str, Path], options: Optional[Mapping[str, Any]] = None,
+                keys: Collection[str] = RUNNER_KEYS) -> RunConfig:
     """Read a configuration file, apply ``--cfg-options`` and check the result.
+
+    Args:
+        path: of the file.
+        options: entry -> value.
+        keys: top-level entries that mean something to the program that reads the file.
 
     Raises:
         ConfigError: if the file is missing (near file names are offered) or cannot be read, or if an entry is unknown.
@@ -45,8 +51,8 @@ def load_config(path: Union[str, Path], options: Optional[Mapping[str, Any]] = N
         cfg = RunConfig.read(path)
     except Exception as error:  # a configuration is a program: it may raise anything
         raise ConfigError(f'config file {str(path)!r} cannot be read: {type(error).__name__}: {error}') from error
-    apply_options(cfg, options or {})
-    check_config(cfg)
+    apply_options(cfg, options or {}, keys)
+    check_config(cfg, keys)
     return cfg
 
 
@@ -58,7 +64,7 @@ def _near_files(path: Path) -> str:
     return ' Did you mean ' + ' or '.join(repr(str(found[name])) for name in close) + '?' if close else ''
 
 
-def apply_options(cfg: Config, options: Mapping[str, Any]) -> None:
+def apply_options(cfg: Config, options: Mapping[str, Any], keys: Collection[str] = RUNNER_KEYS) -> None:
     """Apply ``--cfg-options`` in place.
 
     An option whose first part is an entry of the runner (``model.backbone.arch``) replaces that value. An option that
@@ -70,9 +76,9 @@ def apply_options(cfg: Config, options: Mapping[str, Any]) -> None:
     """
     for key, value in options.items():
         first = key.split('.')[0]
-        if first not in RUNNER_KEYS:
+        if first not in keys:
             if first not in cfg:
-                raise ConfigError('--cfg-options ' + unknown_name(first, {*RUNNER_KEYS, *cfg}, 'config entry'))
+                raise ConfigError('--cfg-options ' + unknown_name(first, {*keys, *cfg}, 'config entry'))
             if key != first or not _replace(cfg._cfg_dict, key, cfg[key], value):
                 raise ConfigError(f'--cfg-options {key}: {first!r} is a variable of the config file, and the entries '
                                   'made from it do not follow it; name the entry itself '
@@ -94,7 +100,7 @@ def _replace(node: Any, name: str, old: Any, new: Any, depth: int = 0) -> int:
     return sum(_replace(value, name, old, new, depth + 1) for value in node) if isinstance(node, (list, tuple)) else 0
 
 
-def check_config(cfg: Mapping[str, Any]) -> None:
+def check_config(cfg: Mapping[str, Any], keys: Collection[str] = RUNNER_KEYS) -> None:
     """Check the names of all components and of their arguments, the top-level entries, and values that cannot work.
 
     Raises:
@@ -102,14 +108,14 @@ def check_config(cfg: Mapping[str, Any]) -> None:
     """
     register_all()
     misshapen = dictionary_faults(cfg)
-    faults = [*_top_level_faults(cfg), *misshapen.values(), *value_faults(cfg)]
-    for key in RUNNER_KEYS.intersection(cfg).difference(misshapen):
+    faults = [*_top_level_faults(cfg, keys), *misshapen.values(), *value_faults(cfg)]
+    for key in set(keys).intersection(cfg).difference(misshapen):
         faults += entry_faults(key, cfg[key])
     if faults:
         raise ConfigError('\n'.join(sorted(faults)))
 
 
-def _top_level_faults(cfg: Mapping[str, Any]) -> Iterator[str]:
+def _top_level_faults(cfg: Mapping[str, Any], keys: Collection[str]) -> Iterator[str]:
     for key in cfg:
-        if key not in RUNNER_KEYS and looks_like(key, RUNNER_KEYS):
-            yield f'{key}: ' + unknown_name(key, RUNNER_KEYS, 'config entry')
+        if key not in keys and looks_like(key, keys):
+            yield f'{key}: ' + unknown_name(key, keys, 'config entry')

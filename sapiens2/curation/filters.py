@@ -1,0 +1,71 @@
+"""Which images are kept: limits on columns, apart from the stages that measure them, so that they can be moved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from sapiens2.registry import CURATION_FILTERS
+
+Value = Union[float, int, str, bool]
+MISSING = ('drop', 'keep')
+
+
+@CURATION_FILTERS.register_module()
+class Limit:
+    """Keeps images of which a column lies within limits.
+
+    Args:
+        column: its name.
+        at_least: smallest value that is kept.
+        at_most: largest value that is kept.
+        one_of: values that are kept.
+        missing: 'drop' or 'keep' images of which the value is not known, because nothing was found to measure.
+        name: by which reports call the filter; default: column and limits.
+    """
+
+    def __init__(self, column: str, at_least: Optional[float] = None, at_most: Optional[float] = None,
+                 one_of: Optional[Sequence[Value]] = None, missing: str = 'drop', name: Optional[str] = None) -> None:
+        if at_least is None and at_most is None and one_of is None:
+            raise ValueError(f'the filter of column {column!r} has no limit: set at_least, at_most or one_of')
+        if missing not in MISSING:
+            raise ValueError(f'the filter of column {column!r}: missing must be one of {", ".join(MISSING)}, '
+                             f'got {missing!r}')
+        if at_least is not None and at_most is not None and at_least > at_most:
+            raise ValueError(f'the filter of column {column!r}: at_least {at_least:g} is more than at_most {at_most:g}')
+        self.column, self.at_least, self.at_most = column, at_least, at_most
+        self.one_of = None if one_of is None else list(one_of)
+        self.missing = missing
+        self.name = name or self._described()
+
+    def _described(self) -> str:
+        parts = []
+        if self.at_least is not None:
+            parts.append(f'>= {self.at_least:g}')
+        if self.at_most is not None:
+            parts.append(f'<= {self.at_most:g}')
+        if self.one_of is not None:
+            parts.append('in ' + ', '.join(map(str, self.one_of)))
+        return f'{self.column} {" and ".join(parts)}'
+
+    def keeps(self, value: Optional[Value]) -> bool:
+        """Whether an image with this value is kept."""
+        return bool(self.mask([value])[0])
+
+    def mask(self, values: Sequence[Any]) -> np.ndarray:
+        """(N,) bool, whether images with these values are kept; None, NaN count as missing."""
+        missing = np.array([value is None or value != value for value in values], dtype=bool)
+        kept = np.full(len(values), self.missing == 'keep')
+        known = np.array([value for value, lacks in zip(values, missing) if not lacks])
+        inside = np.ones(len(known), dtype=bool)
+        if len(known):
+            if self.at_least is not None:
+                inside &= known >= self.at_least
+            if self.at_most is not None:
+                inside &= known <= self.at_most
+            if self.one_of is not None:
+                inside &= np.isin(known, self.one_of)
+        kept[~missing] = inside
+        return kept

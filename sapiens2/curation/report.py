@@ -1,0 +1,129 @@
+"""What a run kept and why, with examples: one HTML file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from sapiens2.curation.chain import Chain
+from sapiens2.curation.score import figures_of
+from sapiens2.curation.select import BALANCE, EXACT, KEPT, NEAR, QUARANTINE, Selection, Selector
+from sapiens2.curation.source import Source
+from sapiens2.utils.atomic import atomic_path
+from sapiens2.utils.encoded_image import EncodedImage, reduction_for
+from sapiens2.utils.image_errors import ImageReadError
+from sapiens2.visualization.html_report import heading, page, paragraph, pictures, table
+
+_EXAMPLES, _THUMBNAIL = 6, 140
+_MOST_REASONS = 12
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a report is about."""
+
+    source: Source
+    chain: Chain
+    selector: Selector
+    paths: Sequence[Path]
+    selection: Selection
+    part_size: int
+
+
+def write_report(path: Path, run: Run) -> None:
+    """Write the report to ``path``."""
+    parts = [_summary(run), heading('What became of the images'), _funnel(run), heading('Stages'), _stages(run),
+             heading('Examples'), _examples(run), heading('Quarantine'), _quarantine(run)]
+    with atomic_path(path) as partial:
+        partial.write_text(page('Curated images', parts), encoding='utf-8')
+
+
+def funnel_rows(run: Run) -> list[tuple[str, int, int]]:
+    """Rule, images it leaves out, and images left after it, in the order of the rules."""
+    counts = run.selection.counts()
+    order = [QUARANTINE, *(limit.name for limit in run.selector.filters), 'not scored', EXACT, NEAR, BALANCE]
+    left = len(run.selection.reason)
+    rows = []
+    for reason in dict.fromkeys(order):
+        dropped = counts.get(reason, 0)
+        left -= dropped
+        if dropped or reason != 'not scored':
+            rows.append((reason, dropped, left))
+    return rows
+
+
+def _summary(run: Run) -> str:
+    total, kept = len(run.selection.reason), len(run.selection.kept)
+    return paragraph(f'{kept:,} of {total:,} images of {run.source.cfg["data_root"]} are kept '
+                     f'({kept / max(total, 1):.1%}).') + ''.join(paragraph(note, note=True) for note in run.selection.notes)
+
+
+def _funnel(run: Run) -> str:
+    total = max(len(run.selection.reason), 1)
+    return table(('rule', 'left out', 'images left', 'share of all'), [
+        ('all images', '', f'{total:,}', '100.0%'),
+        *((reason, f'{dropped:,}', f'{left:,}', f'{left / total:.1%}') for reason, dropped, left in funnel_rows(run))],
+        'Rules in order; an image is counted at the first one that leaves it out.')
+
+
+def _stages(run: Run) -> str:
+    rows = [(name, f'{figures["images"]:,.0f}', f'{figures["failed"]:,.0f}', f'{figures["dropped"]:,.0f}',
+             f'{figures["images"] / figures["seconds"]:,.1f}' if figures['seconds'] else '-')
+            for name, figures in figures_of(run.paths).items()]
+    return table(('stage', 'images', 'failed', 'dropped after it', 'images a second and process'), rows,
+                 'While the images were scored. Images that an earlier rule dropped are not shown to later stages.')
+
+
+def _examples(run: Run) -> str:
+    reasons = [reason for reason, dropped, _ in funnel_rows(run) if dropped and reason != QUARANTINE][:_MOST_REASONS]
+    rows = []
+    for reason in [KEPT, *reasons]:
+        cells: list[np.ndarray | str] = []
+        numbers = np.flatnonzero(run.selection.reason == reason)
+        for index in _spread(numbers, _EXAMPLES // 2 if reason in (EXACT, NEAR) else _EXAMPLES):
+            original = int(run.selection.duplicate_of[index])
+            picture = _thumbnail(run.source, int(index))
+            cells.append(picture if original < 0 or isinstance(picture, str)
+                         else _beside(picture, _thumbnail(run.source, original)))
+        rows.append((reason, cells))
+    return pictures([''] * _EXAMPLES, rows) + paragraph('Duplicates: the one left out, beside the one that is kept.')
+
+
+def _quarantine(run: Run) -> str:
+    import pyarrow.parquet
+
+    numbers = np.flatnonzero(run.selection.reason == QUARANTINE)
+    rows = []
+    for index in _spread(numbers, 30):
+        row = pyarrow.parquet.read_table(run.paths[index // run.part_size], columns=['name', 'error'])
+        rows.append((row['name'][index % run.part_size].as_py(), row['error'][index % run.part_size].as_py()))
+    return table(('image', 'reason'), rows, f'{len(rows)} of {len(numbers)}; all are in the files of scores, column error.')
+
+
+def _spread(numbers: np.ndarray, count: int) -> np.ndarray:
+    """Some of them, from the first to the last."""
+    return numbers[np.unique(np.linspace(0, len(numbers) - 1, min(count, len(numbers))).astype(int))] if len(numbers) \
+        else numbers
+
+
+def _thumbnail(source: Source, index: int) -> np.ndarray | str:
+    name = source.name(index)
+    try:
+        encoded = EncodedImage(source.read(index), name)
+        picture = encoded.decode(reduction_for(max(encoded.size) / _THUMBNAIL))
+    except ImageReadError as error:
+        return error.reason
+    ratio = _THUMBNAIL / max(picture.shape[:2])
+    return cv2.resize(picture, None, fx=ratio, fy=ratio, interpolation=cv2.INTER_AREA) if ratio < 1 else picture
+
+
+def _beside(one: np.ndarray, other: np.ndarray | str) -> np.ndarray:
+    if isinstance(other, str):
+        return one
+    height = max(one.shape[0], other.shape[0])
+    return np.hstack([cv2.copyMakeBorder(picture, 0, height - picture.shape[0], 0, 4, cv2.BORDER_CONSTANT,
+                                         value=(255, 255, 255)) for picture in (one, other)])
