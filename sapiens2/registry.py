@@ -79,6 +79,8 @@ FINE_TUNING = Registry('way of fine-tuning', scope='sapiens2', locations=['sapie
 PARAM_SCHEDULERS = _child('parameter scheduler', root.PARAM_SCHEDULERS, 'engine')
 # Values that change over a run: temperatures, momenta, weights of losses. MMEngine has no root for them.
 SCHEDULES = Registry('schedule', scope='sapiens2', locations=['sapiens2.models'])
+# Detectors of people. MMEngine has no root for them.
+DETECTORS = Registry('detector', scope='sapiens2', locations=['sapiens2.detectors'])
 # What measures images while a data set is curated. MMEngine has no roots for these two.
 CURATION_STAGES = Registry('curation stage', scope='sapiens2', locations=['sapiens2.curation.stages'])
 # What decides which images are kept.

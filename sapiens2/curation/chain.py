@@ -60,6 +60,8 @@ class Chain:
             if limit.column not in made_by:
                 raise UnknownNameError(f'filters.{number}: ' + unknown_name(limit.column, made_by, 'column'))
             self._filters_after[made_by[limit.column]].append(limit)
+        # In the order in which they are applied here, so that a selection counts images at the same ones.
+        self.filters = [limit for number in range(len(self.stages)) for limit in self._filters_after[number]]
         self._ready = 0
 
     def groups(self) -> Iterator[tuple[range, float, float]]:

@@ -14,9 +14,10 @@ from torch import nn
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 from torch.utils.data import DataLoader
 
-from sapiens2.registry import (CODECS, CURATION_FILTERS, CURATION_STAGES, DATA_SAMPLERS, DATASETS, FINE_TUNING, FUNCTIONS, HOOKS, LOG_PROCESSORS, LOOPS,
-                               METRICS, MODELS, OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS, OPTIMIZERS,
-                               PARAM_SCHEDULERS, SCHEDULES, STRATEGIES, TRANSFORMS, VISBACKENDS, VISUALIZERS, Registry)
+from sapiens2.registry import (CODECS, CURATION_FILTERS, CURATION_STAGES, DATA_SAMPLERS, DATASETS, DETECTORS,
+                               FINE_TUNING, FUNCTIONS, HOOKS, LOG_PROCESSORS, LOOPS, METRICS, MODELS,
+                               OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS, OPTIMIZERS, PARAM_SCHEDULERS, SCHEDULES,
+                               STRATEGIES, TRANSFORMS, VISBACKENDS, VISUALIZERS, Registry)
 from sapiens2.utils.suggest import unknown_name
 
 # Where the component of an entry is looked up; entries below it use the same registry unless named here themselves.
@@ -31,7 +32,7 @@ REGISTRY_OF_KEY: dict[str, RootRegistry] = {
     'val_evaluator': METRICS, 'test_evaluator': METRICS, 'metrics': METRICS,
     'default_hooks': HOOKS, 'custom_hooks': HOOKS, 'log_processor': LOG_PROCESSORS,
     'visualizer': VISUALIZERS, 'vis_backends': VISBACKENDS,
-    'source': DATASETS, 'stages': CURATION_STAGES, 'filters': CURATION_FILTERS,
+    'source': DATASETS, 'stages': CURATION_STAGES, 'filters': CURATION_FILTERS, 'detector': DETECTORS,
 }
 DEFAULT_TYPE = {'val_cfg': 'ValLoop', 'test_cfg': 'TestLoop', 'optim_wrapper': 'OptimWrapper',
                 'log_processor': 'LogProcessor', 'visualizer': 'Visualizer',

