@@ -11,8 +11,8 @@ from sapiens2.utils.environment import usable_cores
 
 ENGINES, STEPS = ('local', 'ray'), ('score', 'select', 'write', 'report')
 _EPILOG = '''DIR will hold scores/ (Parquet, everything that was measured), selection.parquet (what is kept, and why not),
-shards/ (WebDataset tar files of what is kept, each with its scores beside it) and report.html. A run that was stopped
-goes on with the same command. Limits can be moved afterwards: images are scored once.
+shards/ (WebDataset tar files of what is kept, each with its scores beside it) and report.html. A run that was
+stopped goes on with the same command. Limits can be moved afterwards: images are scored once.
 
 examples:
   sapiens2 curate configs/curation/humans.py --data-root photographs --out curated

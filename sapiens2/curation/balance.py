@@ -1,8 +1,8 @@
 """Flatten a distribution: keep all of what is rare, and a part of what is frequent.
 
 Strata are clusters of embeddings, found by k-means in levels as in Vo et al., "Automatic data curation for
-self-supervised learning: a clustering-based approach" (2024), crossed with bins of attributes. Of each stratum at most so
-many are kept that the total is what is asked for.
+self-supervised learning: a clustering-based approach" (2024), crossed with bins of attributes. Of each stratum at most
+so many are kept that the total is what is asked for.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def quotas(sizes: np.ndarray, target: int) -> np.ndarray:
 
 def sample_levels(levels: Sequence[np.ndarray], bins: Sequence[np.ndarray], target: int,
                   rng: np.random.Generator) -> np.ndarray:
-    """Positions, in order, of ``target`` rows: at each level, from the coarsest, groups share equally; last, bins do."""
+    """Positions, in order, of ``target`` rows: groups share equally at each level, from the coarsest; last, bins do."""
     count = len((*levels, *bins)[0])
     order = [*reversed(levels)]
     if bins:

@@ -50,11 +50,13 @@ class Chain:
         for number, stage in enumerate(self.stages):
             for name in stage.inputs:
                 if name not in self.columns:
-                    raise UnknownNameError(f'stages.{number} ({stage.name}) needs a column that no stage before it makes: '
-                                           + unknown_name(name, self.columns, 'column'))
+                    raise UnknownNameError(
+                        f'stages.{number} ({stage.name}) needs a column that no stage before it makes: '
+                        + unknown_name(name, self.columns, 'column'))
             for name, column in stage.outputs.items():
                 if name in self.columns:
-                    raise ValueError(f'stages.{number} ({stage.name}) makes the column {name!r}, which is there already')
+                    raise ValueError(
+                        f'stages.{number} ({stage.name}) makes the column {name!r}, which is there already')
                 self.columns[name], made_by[name] = column, number
         for number, limit in enumerate(self.filters):
             if limit.column not in made_by:

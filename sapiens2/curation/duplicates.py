@@ -1,9 +1,9 @@
 """Find pictures that are nearly the same among very many.
 
-Candidates share a band: a random choice of bits of the 64-bit hash (bit sampling; Indyk and Motwani, "Approximate nearest
-neighbors", 1998). There are so many bits in a band that few of all hashes share one by chance, so the work grows with
-n log n; there are so many bands that hashes a few bits apart share at least one. Candidates are then compared by all
-256 bits, and groups are the connected components of what is close.
+Candidates share a band: a random choice of bits of the 64-bit hash (bit sampling; Indyk and Motwani, "Approximate
+nearest neighbors", 1998). There are so many bits in a band that few of all hashes share one by chance, so the work
+grows with n log n; there are so many bands that hashes a few bits apart share at least one. Candidates are then
+compared by all 256 bits, and groups are the connected components of what is close.
 """
 
 from __future__ import annotations

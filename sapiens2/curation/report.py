@@ -58,8 +58,8 @@ def funnel_rows(run: Run) -> list[tuple[str, int, int]]:
 
 def _summary(run: Run) -> str:
     total, kept = len(run.selection.reason), len(run.selection.kept)
-    return paragraph(f'{kept:,} of {total:,} images of {run.source.cfg["data_root"]} are kept '
-                     f'({kept / max(total, 1):.1%}).') + ''.join(paragraph(note, note=True) for note in run.selection.notes)
+    text = f'{kept:,} of {total:,} images of {run.source.cfg["data_root"]} are kept ({kept / max(total, 1):.1%}).'
+    return paragraph(text) + ''.join(paragraph(note, note=True) for note in run.selection.notes)
 
 
 def _funnel(run: Run) -> str:
@@ -101,7 +101,8 @@ def _quarantine(run: Run) -> str:
     for index in _spread(numbers, 30):
         row = pyarrow.parquet.read_table(run.paths[index // run.part_size], columns=['name', 'error'])
         rows.append((row['name'][index % run.part_size].as_py(), row['error'][index % run.part_size].as_py()))
-    return table(('image', 'reason'), rows, f'{len(rows)} of {len(numbers)}; all are in the files of scores, column error.')
+    return table(('image', 'reason'), rows,
+                 f'{len(rows)} of {len(numbers)}; all are in the files of scores, column error.')
 
 
 def _spread(numbers: np.ndarray, count: int) -> np.ndarray:

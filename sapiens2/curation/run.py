@@ -86,10 +86,11 @@ class CurationRun:
                 if 'write' in steps and len(writer.order):
                     write_shards(writer, workers, console)
                 if 'report' in steps:
-                    write_report(self.out / REPORT, Run(self.source, self.chain, self.selector, self._paths(), selection,
-                                                        self.cfg['part_size']))
+                    write_report(self.out / REPORT, Run(
+                        self.source, self.chain, self.selector, self._paths(), selection, self.cfg['part_size']))
         except Timeout as error:
-            raise ValueError(f'{self.out}: another process curates there; wait for it, or give another --out') from error
+            raise ValueError(f'{self.out}: another process curates there; wait for it, or give another --out') \
+                from error
         return selection
 
     def _note(self) -> None:
@@ -105,8 +106,8 @@ class CurationRun:
             if different:
                 raise ValueError(
                     f'{self.out}: holds scores that were made with other {", ".join(different)} '
-                    f'({before[different[0]]!r} there, {made_of[different[0]]!r} now). Give another --out to score anew; '
-                    'filters, duplicates, balance and shards can be changed in the same folder')
+                    f'({before[different[0]]!r} there, {made_of[different[0]]!r} now). Give another --out to score '
+                    'anew; filters, duplicates, balance and shards can be changed in the same folder')
             return
         with atomic_path(path) as partial:
             partial.write_text(json.dumps(made_of, indent=2), encoding='utf-8')
@@ -121,7 +122,8 @@ class CurationRun:
                              'let the step score finish first')
         with progress_bar(console, transient=True) as progress:
             bar = progress.add_task('comparing', total=None)
-            selection = self.selector(self._paths(), lambda done, total: progress.update(bar, completed=done, total=total))
+            selection = self.selector(
+                self._paths(), lambda done, total: progress.update(bar, completed=done, total=total))
         for note in selection.notes:
             console.print(note, highlight=False, markup=False, soft_wrap=True)
         return selection

@@ -105,8 +105,8 @@ def write_shards(writer: ShardWriter, workers: int, console: Console) -> None:
             'order': hashlib.sha256(writer.order.astype('<i8').tobytes()).hexdigest()}
     path = writer.folder / _MARK
     if path.exists() and json.loads(path.read_text(encoding='utf-8')) != mark:
-        raise ValueError(f'{writer.folder}: holds shards of another selection. Move or remove that folder, and give the '
-                         'same command again; scores are kept')
+        raise ValueError(f'{writer.folder}: holds shards of another selection. Move or remove that folder, and give '
+                         'the same command again; scores are kept')
     with atomic_path(path) as partial:
         partial.write_text(json.dumps(mark, indent=2), encoding='utf-8')
     missing = [shard for shard in writer.shards() if not writer.is_done(shard)]

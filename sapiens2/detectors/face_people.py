@@ -11,8 +11,8 @@ from sapiens2.detectors.base import People, PersonDetector, people_inside
 from sapiens2.detectors.faces import FaceFinder
 from sapiens2.registry import DETECTORS
 
-# A body hangs below a face like this, in widths of the face's box: half the width of the shoulders with the arms, from the
-# middle of the face to the top of the head and to the feet.
+# A body hangs below a face like this, in widths of the face's box: half the width of the shoulders with the arms, from
+# the middle of the face to the top of the head and to the feet.
 _HALF_WIDTH, _UP, _DOWN = 1.6, 1.0, 8.5
 
 

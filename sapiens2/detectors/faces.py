@@ -1,8 +1,8 @@
 """Faces and the way they look, by the networks of MediaPipe.
 
-Bazarevsky et al., "BlazeFace: Sub-millisecond neural face detection on mobile GPUs" (2019), in its version for faces up to 5 m
-away; Kartynnik et al., "Real-time facial surface geometry from monocular video on mobile GPUs" (2019). They say where a
-face is and how the head is turned, never whose it is.
+Bazarevsky et al., "BlazeFace: Sub-millisecond neural face detection on mobile GPUs" (2019), in its version for faces up
+to 5 m away; Kartynnik et al., "Real-time facial surface geometry from monocular video on mobile GPUs" (2019). They say
+where a face is and how the head is turned, never whose it is.
 """
 
 from __future__ import annotations

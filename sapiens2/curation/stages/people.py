@@ -15,7 +15,7 @@ from sapiens2.registry import CURATION_STAGES, DETECTORS, build_from
 
 @CURATION_STAGES.register_module()
 class DetectPeople(Stage):
-    """People by a detector; Sapiens2 trains on images in which the shorter side of someone's box is at least 384 pixels.
+    """People by a detector. Sapiens2 trains on images in which the shorter side of a box is at least 384 pixels.
 
     Args:
         detector: of ``sapiens2.detectors``, or its configuration; default: ``FacePeople``.

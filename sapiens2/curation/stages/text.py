@@ -16,8 +16,8 @@ from sapiens2.registry import CURATION_STAGES
 
 _PACKAGE, _PATTERN = 'rapidocr', 'models/*det*.onnx'
 _MULTIPLE = 32  # of the network's input
-# Mean probability of a line, as PP-OCR has it; and its height, of the picture's shorter side. A person in a tiny picture
-# resembles a large letter.
+# Mean probability of a line, as PP-OCR has it; and its height, of the picture's shorter side. A person in a tiny
+# picture resembles a large letter.
 _CERTAIN, _THICKEST = 0.6, 0.2
 
 
@@ -25,8 +25,8 @@ _CERTAIN, _THICKEST = 0.6, 0.2
 class TextArea(Stage):
     """How much of a picture is text, by the text detector of PP-OCR that comes inside the package rapidocr.
 
-    Liao et al., "Real-time scene text detection with differentiable binarization" (2020): the network gives for each pixel
-    the probability that it lies in the core of a line; lines are a little larger. Text is not read.
+    Liao et al., "Real-time scene text detection with differentiable binarization" (2020): the network gives for each
+    pixel the probability that it lies in the core of a line; lines are a little larger. Text is not read.
 
     Args:
         side: longer side of the network's input, pixels; smaller pictures are not made larger.
