@@ -9,7 +9,7 @@ from setuptools import find_packages, setup
 
 ROOT = Path(__file__).parent
 EXTRAS = (
-    'lite', 'demo', 'transformers', 'timm', 'lora', '8bit', 'int8', 'exr', 'render', 'synth', 'ray', 'parquet', 'remote',
+    'lite', 'demo', 'transformers', 'timm', 'lora', '8bit', 'exr', 'render', 'synth', 'ray', 'parquet', 'remote',
     'curation', 'tests')
 
 

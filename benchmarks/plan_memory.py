@@ -31,9 +31,11 @@ CONFIGS = Path(__file__).parents[1] / 'configs'
 GIB = 2**30
 TINY = 'seg/sapiens2-tiny_seg_folder-256x192.py'
 LARGE = 'seg/sapiens2-{}_seg_folder-1024x768.py'
-NORMAL, POINTMAP = 'normal/sapiens2-0.1b_normal_folder-1024x768.py', 'pointmap/sapiens2-tiny_pointmap_synth-256x192.py'
+NORMAL = 'normal/sapiens2-0.1b_normal_folder-1024x768.py'
+POINTMAP = 'pointmap/sapiens2-tiny_pointmap_synth-256x192.py'
 PRETRAIN = 'pretrain/sapiens2-0.1b_pretrain_humans-512x384.py'
 POSE = 'pose/sapiens2-tiny_pose_synth-256x192.py'
+MEDIUM, SMALL = ({'model.backbone.img_size': size} for size in ((512, 384), (256, 192)))
 # Name, config, options, settings.
 ROWS = (
     ('tiny, segmentation', TINY, {}, Settings(1)),
@@ -42,17 +44,16 @@ ROWS = (
     ('tiny, segmentation', TINY, {}, Settings(4, half=True)),
     ('tiny, pose', POSE, {}, Settings(4)),
     ('tiny, point maps', POINTMAP, {}, Settings(4)),
-    ('0.1B, segmentation', LARGE.format('0.1b'), {'model.backbone.img_size': (512, 384)}, Settings(1)),
-    ('0.1B, segmentation', LARGE.format('0.1b'), {'model.backbone.img_size': (512, 384)}, Settings(2, half=True)),
-    ('0.1B, segmentation', LARGE.format('0.1b'), {'model.backbone.img_size': (512, 384)}, Settings(2, recompute=1)),
-    ('0.1B, segmentation', LARGE.format('0.1b'), {'model.backbone.img_size': (512, 384)},
-     Settings(2, optimizer='TorchAdafactor')),
-    ('0.1B, segmentation', LARGE.format('0.1b'), {'model.backbone.img_size': (512, 384)}, Settings(2, fine_tuning='LoRA')),
-    ('0.1B, normals', NORMAL, {'model.backbone.img_size': (512, 384)}, Settings(2, half=True)),
+    ('0.1B, segmentation', LARGE.format('0.1b'), MEDIUM, Settings(1)),
+    ('0.1B, segmentation', LARGE.format('0.1b'), MEDIUM, Settings(2, half=True)),
+    ('0.1B, segmentation', LARGE.format('0.1b'), MEDIUM, Settings(2, recompute=1)),
+    ('0.1B, segmentation', LARGE.format('0.1b'), MEDIUM, Settings(2, optimizer='TorchAdafactor')),
+    ('0.1B, segmentation', LARGE.format('0.1b'), MEDIUM, Settings(2, fine_tuning='LoRA')),
+    ('0.1B, normals', NORMAL, MEDIUM, Settings(2, half=True)),
     ('0.1B, pretraining 512x384', PRETRAIN, {}, Settings(2, recompute=1, half=True)),
-    ('0.4B, segmentation', LARGE.format('0.4b'), {'model.backbone.img_size': (512, 384)}, Settings(1, recompute=1)),
-    ('0.4B, segmentation', LARGE.format('0.4b'), {'model.backbone.img_size': (256, 192)}, Settings(2, half=True)),
-    ('0.4B, segmentation', LARGE.format('0.4b'), {'model.backbone.img_size': (512, 384)}, Settings(1, fine_tuning='FrozenBackbone')),
+    ('0.4B, segmentation', LARGE.format('0.4b'), MEDIUM, Settings(1, recompute=1)),
+    ('0.4B, segmentation', LARGE.format('0.4b'), SMALL, Settings(2, half=True)),
+    ('0.4B, segmentation', LARGE.format('0.4b'), MEDIUM, Settings(1, fine_tuning='FrozenBackbone')),
 )
 
 

@@ -15,19 +15,20 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from mmengine.config import Config
 from mmengine.logging import MMLogger
 from torch import Tensor, nn
-from training_memory import GB, activation_bytes
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from sapiens2.registry import DATASETS, MODELS, OPTIM_WRAPPER_CONSTRUCTORS, register_all
 from sapiens2.structures import DataSample
 from sapiens2.utils.config import load_config
 
+GB = 1e9
 RATIO = 0.75  # of tokens that are hidden
 
 
@@ -110,6 +111,23 @@ def time_step(model: nn.Module, cfg: Config, batch: dict[str, Any], rounds: int,
     for name, values in times.items():
         print(f'| {name} | {statistics.median(values):.3f} s |')
     print(f'step / passes: median {statistics.median(ratios):.3f}, {min(ratios):.3f} to {max(ratios):.3f}')
+
+
+def activation_bytes(parameters: Sequence[nn.Parameter], run: Callable[[], object]) -> int:
+    """Bytes that autograd keeps of ``run``, which is given tensors without content; parameters do not count."""
+    mode, kept, alive = FakeTensorMode(allow_non_fake_inputs=True), {}, []
+
+    def pack(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        kept[storage._cdata] = storage.nbytes()
+        alive.append(tensor)  # a storage that is gone would lend its address to another
+        return tensor
+
+    with mode, torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        own = {mode.from_tensor(p).untyped_storage()._cdata for p in parameters}
+        run()
+    # Weights cast to bf16 live as long as the activations, so they count among them.
+    return sum(size for storage, size in kept.items() if storage not in own)
 
 
 def print_memory(cfg: Config, batch: dict[str, Any], bf16: bool) -> None:

@@ -12,7 +12,8 @@ from sapiens2.utils.config import load_config
 
 CONFIGS = Path(__file__).parents[1] / 'configs'
 # The released sizes, as (H, W), (W, H) and heat maps, and what stands for them here.
-SMALL = {(1024, 768): (64, 48), (768, 1024): (48, 64), (192, 256): (12, 16)}
+SMALL = {(1024, 768): (64, 48), (768, 1024): (48, 64), (192, 256): (12, 16),
+         (4096, 3072): (256, 192), (3072, 4096): (192, 256), (384, 512): (24, 32)}
 HEADS = {
     'pose': dict(deconv_out_channels=(16, 16), conv_out_channels=(16,), conv_kernel_sizes=(1,)),
     'seg': dict(deconv_out_channels=(16, 16, 8, 8), conv_out_channels=(8,), conv_kernel_sizes=(1,)),
@@ -20,6 +21,7 @@ HEADS = {
                      scale_conv_out_channels=(16,), scale_conv_kernel_sizes=(1,), scale_final_layer=(64, 16, 1)),
     'dense': dict(upsample_channels=(16, 16, 8, 8), conv_out_channels=(8,), conv_kernel_sizes=(3,)),
 }
+DOUBLINGS = {'deconv_out_channels', 'upsample_channels'}
 _RUNS = itertools.count()
 PRETRAINING = dict(
     backbone=dict(arch='sapiens2_nano', img_size=(64, 48), drop_path_rate=0.2),
@@ -37,14 +39,15 @@ def shrunk(node: Any) -> Any:
     return node
 
 
-def small_recipe(task: str, data: list[str], work_dir: Path, **changes: Any) -> Config:
+def small_recipe(task: str, data: list[str], work_dir: Path, size: str = '0.1b', **changes: Any) -> Config:
     """The released recipe of a task, its augmentations included, on small pictures and a small network.
 
     Args:
         data: as ``write_data`` returns it.
+        size: whose recipe; that of '1b-4k' has decoders with one doubling more.
         changes: entries to replace, 'a.b' written 'a__b'.
     """
-    leaf, = (CONFIGS / task).glob(f'sapiens2-0.1b_{task}_*.py')
+    leaf, = (CONFIGS / task).glob(f'sapiens2-{size}_{task}_*.py')
     options = dict(item.split('=', 1) for item in data)
     if task == 'pose':
         options = {f'{split}_dataloader.dataset.{key}': value for split in ('train', 'val')
@@ -52,6 +55,9 @@ def small_recipe(task: str, data: list[str], work_dir: Path, **changes: Any) -> 
     cfg = Config(shrunk(load_config(leaf, options).to_dict()))
     cfg.model.backbone.update(arch='sapiens2_nano', drop_path_rate=0.2, rope_shift=0.1)
     cfg.model.decode_head.update(HEADS.get(task, HEADS['dense']))
+    if size.endswith('-4k'):
+        for name in DOUBLINGS.intersection(cfg.model.decode_head):
+            cfg.model.decode_head[name] = (*cfg.model.decode_head[name], 8)
     cfg.merge_from_dict({
         'train_dataloader.batch_size': 2, 'train_dataloader.num_workers': 0, 'val_dataloader.num_workers': 0,
         'test_dataloader.num_workers': 0, 'optim_wrapper.optimizer.lr': 1e-2, 'param_scheduler.0.end': 3,

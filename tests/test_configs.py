@@ -16,6 +16,8 @@ import yaml
 from mmengine.config import Config
 from torch.optim.lr_scheduler import LinearLR, PolynomialLR, SequentialLR
 
+from sapiens2.apis.task_models import inference_pipeline
+from sapiens2.models.checkpoints.describe import describe
 from sapiens2.models.data_preprocessors.sapiens_data_preprocessor import MEAN, STD
 from sapiens2.models.heads.dense_head import UpsampleHead
 from sapiens2.registry import DATASETS, MODELS, PARAM_SCHEDULERS
@@ -52,7 +54,8 @@ def test_leaf_loads_and_builds_its_model(path: Path) -> None:
         model = MODELS.build(cfg.model)
     name = NAME.fullmatch(path.name)
     assert name and name['task'] == path.parent.name and name['variant'] in (None, *VARIANTS)
-    assert model.backbone.arch_name == f'sapiens2_{name["size"]}'
+    assert model.backbone.arch_name == f'sapiens2_{name["size"].removesuffix("-4k")}'
+    assert (model.backbone.tokenizer is not None) == name['size'].endswith('-4k')
     assert model.backbone.img_size == (int(name['H']), int(name['W']))
     assert len(model.decode_head.loss_decode) > 0
 
@@ -178,6 +181,39 @@ def test_small_gpu_recipe_changes_the_strategy_alone(path: Path) -> None:
     for key in ('model', 'train_dataloader', 'val_dataloader', 'train_cfg', 'param_scheduler'):
         assert cfg[key] == whole[key], key
     assert len(path.read_text(encoding='utf-8').splitlines()) <= 5
+
+
+@pytest.mark.parametrize('task', TASKS)
+def test_4k_recipe_has_targets_of_the_size_of_its_output(task: str) -> None:
+    path, = (CONFIGS / task).glob('sapiens2-1b-4k_*.py')
+    assert len(path.read_text(encoding='utf-8').splitlines()) <= 12
+    cfg, small = load_config(path), load_config(leaf(task, '1b'))
+    assert [step.type for step in cfg.train_dataloader.dataset.pipeline] == [
+        step.type for step in small.train_dataloader.dataset.pipeline]
+    for key in ('optim_wrapper', 'param_scheduler', 'train_cfg'):
+        assert cfg[key] == small[key]
+    with torch.device('meta'):
+        model = MODELS.build(cfg.model)
+    size, head = model.backbone.img_size, model.decode_head
+    assert describe({name: value.shape for name, value in model.state_dict().items()}).leaves() == [str(path)]
+    doublings = len(head.deconv_layers) // 3 if task in ('pose', 'seg') else len(head.upsample_blocks)
+    output = tuple(side // model.backbone.size_multiple * 2**doublings for side in size)
+    steps = {type(step).__name__: step for step in DATASETS.build(
+        dict(cfg.train_dataloader.dataset, lazy_init=True)).pipeline.transforms}
+    test_steps = {step['type']: step for step in inference_pipeline(cfg)}
+    if task == 'pose':
+        assert output == (512, 384) == steps['GenerateHeatmaps'].codec.heatmap_size[::-1]
+        assert steps['GenerateHeatmaps'].codec.input_size == steps['TopdownAffine'].input_size == size[::-1]
+        assert tuple(test_steps['TopdownAffine']['input_size']) == size[::-1]
+    else:
+        resize = steps['Resize']
+        assert output == (2048, 1536) == tuple(side // resize.target_stride for side in resize.size)
+        assert resize.size == tuple(test_steps['Resize']['size']) == size
+        assert all(steps[name].size == size for name in ('RandomResize', 'RandomCrop') if name in steps)
+    if task == 'pointmap':
+        head._check_size(*(side // model.backbone.size_multiple for side in size))
+        assert steps['GeneratePointmap'].canonical_focal_length == head.canonical_focal_length == output[1]
+        assert test_steps['GeneratePointmap']['canonical_focal_length'] == output[1]
 
 
 def test_bases_do_not_overlap() -> None:

@@ -182,7 +182,7 @@ def test_processes_that_do_not_divide(data: list[str], tmp_path: Path) -> None:
 def test_another_model_is_told_by_all(data: list[str], double: Path, tmp_path: Path) -> None:
     half(double, tmp_path)
     for output in fail(tmp_path, [*data, 'model.decode_head.deconv_out_channels=(64, 64)'], resume=True):
-        assert 'iter_2 cannot be resumed with this model' in output
+        assert 'iter_2 cannot be resumed: it is of another model' in output
         assert 'decode_head.deconv_layers.0.weight is' in output
 
 
@@ -202,3 +202,9 @@ def test_torch_reads_the_folder(single: Path, double: Path) -> None:
     dcp.load(state, storage_reader=dcp.HuggingFaceStorageReader(str(double / 'iter_4')), no_dist=True)
     torch.testing.assert_close(state[f'state_dict.{name}'], expected, rtol=1e-4, atol=1e-6)
     assert not distributed.is_initialized()
+
+
+def test_no_storage_tokens(data: list[str], tmp_path: Path) -> None:
+    launch(CONFIG, tmp_path / 'run', [*options(data, 2), 'model.backbone.num_storage_tokens=0',
+                                      'train_cfg.max_iters=2'], 2)
+    assert not any('storage_tokens' in name for name in open_sharded(tmp_path / 'run' / 'iter_2')[0])

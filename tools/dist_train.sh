@@ -13,6 +13,10 @@ fi
 config=$1
 processes=$2
 shift 2
+if [[ ! "$processes" =~ ^([1-9][0-9]*|gpu|cpu|auto)$ ]]; then
+    echo "$0: PROCESSES must be a whole number of at least 1, or gpu for one a GPU here, got '$processes'" >&2
+    exit 2
+fi
 restarts=${MAX_RESTARTS:-0}
 if [ "$restarts" -gt 0 ] && [[ " $* " != *" --resume "* ]]; then
     echo "$0: MAX_RESTARTS=$restarts needs --resume: without it every start would begin at iteration 0" >&2
@@ -23,6 +27,10 @@ logs=${LOG_DIR:-work_dirs/processes/$(basename "$config" .py)}
 mkdir -p "$logs"
 # Each start gets a store of its own; in a shared one, processes would find the addresses of those that are gone.
 export TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1
+# Seconds that processes have after SIGTERM to finish an iteration and save it; torchrun kills them then. It allows 30.
+export TORCH_ELASTIC_SHUTDOWN_TIMEOUT=${TORCH_ELASTIC_SHUTDOWN_TIMEOUT:-110}
+# What torch and MMEngine would set themselves, with warnings.
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} MKL_NUM_THREADS=${MKL_NUM_THREADS:-1}
 
 PYTHONPATH="$here${PYTHONPATH:+:$PYTHONPATH}" exec python -m torch.distributed.run \
     --nnodes "${NNODES:-1}" --nproc-per-node "$processes" \

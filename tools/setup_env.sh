@@ -9,7 +9,8 @@ VENV_PYTHON="$VENV/bin/python"
 find_python() {
     local candidate
     for candidate in ${PYTHON:+"$PYTHON"} python3 python3.11 python3.12 python3.13 python3.10; do
-        if "$candidate" -c 'import sys, venv; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; then
+        if "$candidate" -c 'import sys, venv; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' \
+            2>/dev/null; then
             echo "$candidate"
             return 0
         fi
@@ -32,8 +33,8 @@ setup_env() {
     wanted="$(cat "$ROOT"/requirements/*.txt "$ROOT/setup.py" | cksum)"
     if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then return 0; fi
     echo "Installing requirements: $* (a few minutes the first time)"
-    "$VENV_PYTHON" -m pip install --quiet --disable-pip-version-check --constraint "$ROOT/requirements/constraints.txt" \
-        "setuptools<81" wheel "${files[@]}" || return 1
+    "$VENV_PYTHON" -m pip install --quiet --disable-pip-version-check \
+        --constraint "$ROOT/requirements/constraints.txt" "setuptools<81" wheel "${files[@]}" || return 1
     # NAME-alone.txt lists packages of which only the data are used, and whose dependencies are large.
     for name in "$@"; do
         if [ -f "$ROOT/requirements/$name-alone.txt" ]; then

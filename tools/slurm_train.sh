@@ -33,6 +33,10 @@ mkdir -p "$logs"
 export PYTHONPATH="$here${PYTHONPATH:+:$PYTHONPATH}"
 # Each start gets a store of its own; in a shared one, processes would find the addresses of those that are gone.
 export TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1
+# Seconds that processes have after SIGTERM to finish an iteration and save it; torchrun kills them then. It allows 30.
+export TORCH_ELASTIC_SHUTDOWN_TIMEOUT=${TORCH_ELASTIC_SHUTDOWN_TIMEOUT:-110}
+# What torch and MMEngine would set themselves, with warnings.
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} MKL_NUM_THREADS=${MKL_NUM_THREADS:-1}
 
 # srun ends all machines when one cannot go on; processes on each machine are torchrun's.
 exec srun --kill-on-bad-exit=1 --output="$logs/node-%n.txt" --error="$logs/node-%n.txt" \

@@ -1,6 +1,8 @@
 # Hooks of pretraining in place of those of the tasks.
 _base_ = './default_runtime.py'
-default_hooks = dict(checkpoint=dict(interval=5000))
+default_hooks = dict(
+    checkpoint=dict(interval=5000),
+    logger=dict(file_only=['weight_decay', 'grad_norm_', 'teacher_entropy', 'prototype']))
 custom_hooks = [
     dict(type='FiniteLossHook'),
     dict(type='UnreadableImagesHook'),

@@ -1,4 +1,5 @@
 # Goes on from the run at 512x384, with all that it has trained.
+# With strategy FSDP2 that run leaves a folder: load_from = '.../iter_400000', without .pth.
 _base_ = [
     '../_base_/pretrain_runtime.py',
     '../_base_/schedules/adamw_pretrain.py',

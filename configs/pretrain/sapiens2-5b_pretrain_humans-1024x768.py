@@ -1,4 +1,5 @@
 _base_ = './sapiens2-1b_pretrain_humans-1024x768.py'
+# A folder, without .pth, if that run had strategy FSDP2.
 load_from = 'work_dirs/sapiens2-5b_pretrain_humans-512x384/iter_400000.pth'
 model = dict(backbone=dict(arch='sapiens2_5b'))
 train_dataloader = dict(batch_size=2)

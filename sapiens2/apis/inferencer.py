@@ -22,9 +22,9 @@ from sapiens2.apis.person_boxes import BoxFinder, Boxes, PersonBoxes, box_fault,
 from sapiens2.apis.result_files import FIELD_OF_TASK, result_picture, write_result
 from sapiens2.apis.task_models import (check_task, dataset_meta, inference_pipeline, model_name, set_image_size,
                                        task_config)
-from sapiens2.models.checkpoints import build_model
 from sapiens2.models.checkpoints.build import RANDOM
 from sapiens2.models.checkpoints.describe import LAST_LAYERS
+from sapiens2.models.checkpoints.small_machine import build_for_inference
 from sapiens2.registry import TRANSFORMS
 from sapiens2.structures import DataSample
 from sapiens2.utils.devices import pick_device, pick_dtype
@@ -78,15 +78,18 @@ class Sapiens2Inferencer:
             their long names.
         img_size: (H, W) of the network's input, pixels; that of the config by default.
         flip_test: pose: average with the mirrored crop; as in the config by default.
+        stream_layers, int8_weights: for machines with little memory, see ``build_for_inference``.
 
     Raises:
         ValueError: for an unknown task, model, device or dtype; the nearest names are offered.
+        NotEnoughMemory: see ``build_for_inference``.
     """
 
     def __init__(
             self, task: str, model: Union[str, os.PathLike, Config] = 'sapiens2_1b',
             weights: Union[str, os.PathLike, None] = None, device: str = 'auto', dtype: str = 'auto',
-            img_size: Optional[tuple[int, int]] = None, flip_test: Optional[bool] = None) -> None:
+            img_size: Optional[tuple[int, int]] = None, flip_test: Optional[bool] = None, stream_layers: str = 'auto',
+            int8_weights: bool = False) -> None:
         self.task = check_task(task)
         self.device = pick_device(device)
         self.dtype = pick_dtype(dtype, self.device)
@@ -102,7 +105,8 @@ class Sapiens2Inferencer:
             weights = embedded_weights(task, model_name(task, model))
         self.weights_name = RANDOM if weights is None else Path(weights).name
         self.pipeline = Compose([TRANSFORMS.build(step) for step in inference_pipeline(self.cfg)])
-        self.model = build_model(self.cfg.model, weights, self.device, self.dtype).eval()
+        self.model = build_for_inference(
+            self.cfg.model, weights, self.device, self.dtype, stream_layers, int8_weights).eval()
         self.model_name = self.model.backbone.arch_name
         _predict_in_float32(self.model.decode_head)
 

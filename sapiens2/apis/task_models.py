@@ -9,6 +9,7 @@ from typing import Any, Union
 from mmengine.config import Config
 
 from sapiens2.datasets.metainfo import load_metainfo
+from sapiens2.datasets.pipeline_options import with_options
 from sapiens2.utils.config import ConfigError, load_config
 from sapiens2.utils.paths import configs_dir
 from sapiens2.utils.suggest import UnknownNameError, unknown_name
@@ -79,9 +80,11 @@ def inference_pipeline(cfg: Config) -> list[dict[str, Any]]:
     Raises:
         ConfigError: if the config has none.
     """
-    pipeline = cfg.get('test_dataloader', {}).get('dataset', {}).get('pipeline')
+    dataset = cfg.get('test_dataloader', {}).get('dataset', {})
+    pipeline = dataset.get('pipeline')
     if not pipeline:
         raise ConfigError('the config has no test_dataloader.dataset.pipeline, which brings images to the network')
+    pipeline = with_options(pipeline, dataset.get('pipeline_options') or {})
     return [dict(step) for step in pipeline if step['type'] != 'LoadFields']
 
 
@@ -107,7 +110,9 @@ def set_image_size(cfg: Config, img_size: tuple[int, int]) -> None:
     """Make ``img_size`` (H, W) the size of the network's input, in place: of the backbone and of the pipeline."""
     height, width = img_size
     cfg.model.backbone.img_size = (height, width)
-    for step in cfg.test_dataloader.dataset.pipeline:
+    dataset = cfg.test_dataloader.dataset
+    dataset.pipeline = with_options(dataset.pipeline, dataset.pop('pipeline_options', None) or {})
+    for step in dataset.pipeline:
         if step['type'] == 'Resize':
             step['size'] = (height, width)
         elif step['type'] == 'TopdownAffine':

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-# As in sapiens2.models.checkpoints.convert, which would import torch.
-FORMATS = ('released', 'transformers')
+from sapiens2.utils.choices import WEIGHT_FORMATS
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> None:
@@ -18,7 +17,7 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument('source', metavar='IN', type=Path, help='file of weights, or folder in transformers format')
     parser.add_argument('target', metavar='OUT', type=Path,
                         help='.safetensors file to write (released), or folder (transformers)')
-    parser.add_argument('--to', required=True, choices=FORMATS, help='format to write')
+    parser.add_argument('--to', required=True, choices=WEIGHT_FORMATS, help='format to write')
     parser.add_argument('--dtype', help='of the parameters: fp32, bf16 or fp16, or their long names '
                                         '(default: as in IN)')
     parser.add_argument('--img-size', nargs=2, type=int, metavar=('H', 'W'),
@@ -30,6 +29,8 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Convert and say what was written; 0 on success."""
+    from sapiens2.utils.light_imports import import_mmengine
+    import_mmengine()
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 

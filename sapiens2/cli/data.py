@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from pathlib import Path
 
 from sapiens2.cli import data_convert
@@ -69,6 +70,8 @@ def _add_target(parser: argparse.ArgumentParser, splits: tuple[str, ...], defaul
 
 def run_check(args: argparse.Namespace) -> int:
     """Check; 0 if there are no errors, 1 if there are, 130 if interrupted."""
+    from sapiens2.utils.light_imports import import_mmengine
+    import_mmengine()
     from sapiens2.cli.data_report import CheckReport
     from sapiens2.apis.data_check.run import Plan, make_plan, pass_through, read_all
     from sapiens2.apis.data_check.sources import sources_of
@@ -96,7 +99,8 @@ def run_check(args: argparse.Namespace) -> int:
         complete = True
     except KeyboardInterrupt:
         report.say('interrupted: this is what was found so far')
-    report.print_summary(workers, len(plan.samples))
+    counts = Counter(part for part, _ in plan.samples)
+    report.print_summary(workers, [counts[part] for part in range(len(plan.parts))])
     if args.json is not None:
         report.write_json(args.json, (source.name for source in sources), complete)
     if not complete:
@@ -106,12 +110,17 @@ def run_check(args: argparse.Namespace) -> int:
 
 def run_browse(args: argparse.Namespace) -> int:
     """Draw; 1 if a sample could not be drawn, which is named, else 0."""
+    from sapiens2.utils.light_imports import import_mmengine
+    import_mmengine()
     from sapiens2.apis.data_check.browse import browse
     from sapiens2.apis.data_check.sources import sources_of
     from sapiens2.utils.printable import printable
     sources = sources_of(args.target, splits=(args.split,), task=args.task, images=args.images,
                          options=dict(args.cfg_options))
     print(printable(sources[0].detected or f'{args.target}: {sources[0].name}'), file=sys.stderr)
+    for source in sources[1:]:
+        print(printable(f'not drawn here: {source.detected or source.name} To see it: sapiens2 data browse '
+                        f'{source.config.get("ann_file") or args.target} --out DIR'), file=sys.stderr)
     pages, problems = browse(sources[0], args.out, args.num, args.seed, augment=not args.no_augment)
     for problem in problems:
         print(f'not drawn: {printable(problem)}', file=sys.stderr)

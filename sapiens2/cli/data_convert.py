@@ -54,6 +54,8 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Convert, and print the command that trains on the result as the last line; 1 if something was left out."""
+    from sapiens2.utils.light_imports import import_mmengine
+    import_mmengine()
     from rich.console import Console
 
     from sapiens2.datasets import converters

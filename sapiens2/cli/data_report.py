@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Optional, TypeVar
 
@@ -88,8 +88,12 @@ class CheckReport:
         """Faults that make the data unfit."""
         return sum(count for kind, count in self._counts.items() if self._counts_as_error(kind))
 
-    def print_summary(self, workers: int, total: int) -> None:
-        """Print the table of kinds, what was read, and the verdict."""
+    def print_summary(self, workers: int, of_parts: Sequence[int]) -> None:
+        """Print the table of kinds, what was read, and the verdict.
+
+        Args:
+            of_parts: samples that each data set has to be read.
+        """
         if self._counts:
             table = Table('', 'kind', 'count', 'first in')
             table.columns[2].justify = 'right'
@@ -98,9 +102,11 @@ class CheckReport:
                               str(self._counts[kind]), escape(printable(self._first[kind])))
             self.console.print(table)
         rate = self.samples / self.seconds if self.seconds else 0.0
-        of = '' if self.samples == total else f' of {total}'
+        of = '' if self.samples == sum(of_parts) else f' of {sum(of_parts)}'
         self.say(f'{self.samples}{of} samples read in {self.seconds:.1f} s: {rate:.1f} a second, '
                  f'{rate / max(workers, 1):.1f} for each of {max(workers, 1)} processes.')
+        if len(of_parts) > 1:
+            self.say(f'Samples of each data set: {" + ".join(map(str, of_parts))}; a picture counts in each.')
         warnings = sum(self._counts.values()) - self.errors
         self.console.print('[green]No faults.[/]' if not self._counts else
                            f'{self.errors} errors, {warnings} warnings.', highlight=False)

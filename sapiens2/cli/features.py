@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 from sapiens2.cli.probe import add_machine
+from sapiens2.utils.choices import FEATURE_FORMATS
 
-FORMATS = ('npz', 'safetensors')
 _EPILOG = '''A file holds cls (C,), the class token; mean (C,), the mean of the patches; patches (h, w, C); all float32.
-It is called like its picture, in the same sub-folders.
+The picture keeps its shape between black borders: patches[rows[0]:rows[1], columns[0]:columns[1]] are those of the
+picture itself. It is called like its picture, in the same sub-folders.
 
 exit code: 0 all done, 1 a picture was skipped (and named), 2 nothing could be started.
 
@@ -32,7 +33,7 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
                                                        'told from the checkpoint')
     model.add_argument('--config', metavar='CONFIG', help='config file, in place of --model')
     parser.add_argument('--weights', metavar='FILE', help='checkpoint of any kind, or "random"')
-    parser.add_argument('--format', choices=FORMATS, default='npz', help='of the files (default: %(default)s)')
+    parser.add_argument('--format', choices=FEATURE_FORMATS, default='npz', help='of the files (default: %(default)s)')
     parser.add_argument('--pictures', action='store_true',
                         help='also write a picture of the first three principal components of the patches')
     parser.add_argument('--seed', type=int, default=0, help='of random weights (default: 0)')
@@ -52,7 +53,8 @@ def run(args: argparse.Namespace) -> int:
     text = f'{what}@{args.weights}' if what and args.weights else what or args.weights
     model = build_backbone(parse_backbone(text), tuple(args.size) if args.size else None, args.device, args.dtype,
                            args.seed)
-    skipped = write_features(model, args.inputs, args.out, args.format, args.pictures)
+    skipped = write_features(model, args.inputs, args.out, args.format, args.pictures, batch_size=args.batch_size,
+                             workers=args.workers)
     for text in skipped:
         print(f'skipped {text}', file=sys.stderr)
     print(args.out)

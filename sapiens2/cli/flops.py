@@ -35,6 +35,8 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the counts; 0 on success."""
+    from sapiens2.utils.light_imports import import_mmengine
+    import_mmengine()
     from sapiens2.registry import register_all
     from sapiens2.utils.flops import count_flops
     if args.config and (args.arch or args.tokenizer):

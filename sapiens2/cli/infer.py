@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
 from sapiens2.cli.arguments import positive
+from sapiens2.utils.memory import STREAMING
 from sapiens2.utils.tasks import TASKS, unknown_task
 
 if TYPE_CHECKING:
@@ -53,6 +54,12 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
                         help='do not draw key points with a lower score (default: %(default)s)')
     parser.add_argument('--device', default='auto', help='auto, cuda, mps or cpu (default: %(default)s)')
     parser.add_argument('--dtype', default='auto', help='auto, bf16, fp32, or a long name (default: %(default)s)')
+    memory = parser.add_mutually_exclusive_group()
+    memory.add_argument('--stream-layers', choices=STREAMING, default='auto',
+                        help='read the blocks of the network from the file one by one, for each batch anew; auto: '
+                             'where the weights do not fit into the free memory (default: %(default)s)')
+    memory.add_argument('--int8-weights', action='store_true',
+                        help='CPU: hold weights in int8, half the memory of bf16, results a little off')
     parser.add_argument('--batch-size', metavar='N', type=positive,
                         help='images or people at a time (default: 1 on a CPU, else 8)')
     parser.add_argument('--img-size', metavar=('H', 'W'), type=positive, nargs=2,
@@ -118,6 +125,8 @@ def _embedded(task: str, model: Optional[str]) -> Optional[str]:
 
 def run(args: argparse.Namespace) -> int:
     """Run the tasks one after another; 1 if something was skipped, else 0."""
+    from sapiens2.utils.light_imports import import_mmengine
+    import_mmengine()
     from sapiens2.apis.image_sources import image_sources
     from sapiens2.apis.person_boxes import box_finder
     from sapiens2.cli.infer_report import Report
@@ -148,7 +157,8 @@ def _run_task(task: str, sources: Sequence[ImageSource], boxes: Optional[BoxFind
     from sapiens2.apis import Sapiens2Inferencer
     inferencer = Sapiens2Inferencer(
         task, args.config or args.model, weights, args.device, args.dtype,
-        tuple(args.img_size) if args.img_size else None, args.flip_test if task == 'pose' else None)
+        tuple(args.img_size) if args.img_size else None, args.flip_test if task == 'pose' else None,
+        args.stream_layers, args.int8_weights)
     if weights == RANDOM:
         print(f'NOTE: the {task} network has RANDOM weights: it was never trained, and its results mean nothing.',
               file=sys.stderr)

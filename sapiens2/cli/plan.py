@@ -31,25 +31,31 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument('--cfg-options', metavar='KEY=VALUE', nargs='+', action='extend', type=option, default=[],
                         help='replace entries of the config')
     parser.add_argument('--gpu', default='h100-80', metavar='NAME', help='default: %(default)s')
-    parser.add_argument('--gpus', type=Path, metavar='FILE', help='more GPUs, in the form of sapiens2/planning/gpus.yml')
+    parser.add_argument('--gpus', type=Path, metavar='FILE',
+                        help='more GPUs, in the form of sapiens2/planning/gpus.yml')
     parser.add_argument('--num', type=positive, metavar='N', help='GPUs (default: 1, or those of --nodes)')
     parser.add_argument('--nodes', type=positive, metavar='N', help='nodes that the GPUs are in')
     parser.add_argument('--per-node', type=positive, metavar='N', help='GPUs of a node (default: 8)')
     parser.add_argument('--strategy', metavar='NAME',
                         help=f'{", ".join(STRATEGIES)} (default: what the config says, or ddp)')
-    parser.add_argument('--batch-size', type=positive, metavar='N', help='images of a GPU and pass (default: the config)')
+    parser.add_argument('--batch-size', type=positive, metavar='N',
+                        help='images of a GPU and pass (default: the config)')
     parser.add_argument('--accumulate', type=positive, metavar='N', help='passes of an update (default: the config)')
     parser.add_argument('--checkpointing', choices=RECOMPUTE,
                         help='recompute activations: of all blocks, or of every second (default: the config)')
-    parser.add_argument('--offload', action='store_true', default=None, help='parameters and optimizer in the memory of the host')
+    parser.add_argument('--offload', action='store_true', default=None,
+                        help='parameters and optimizer in the memory of the host')
     parser.add_argument('--precision', choices=('bf16', 'fp32'), help='of the forward pass (default: the config)')
     parser.add_argument('--images', type=positive_number, metavar='N', help='images to see in all: tells the days')
     parser.add_argument('--gpu-memory', type=positive_number, metavar='GIB', help='in place of the table')
-    parser.add_argument('--peak', type=positive_number, metavar='TFLOPS', help='of 16-bit products, in place of the table')
-    parser.add_argument('--network', type=positive_number, metavar='GB/S', help='to other nodes, in place of the table')
+    parser.add_argument('--peak', type=positive_number, metavar='TFLOPS',
+                        help='of 16-bit products, in place of the table')
+    parser.add_argument('--network', type=positive_number, metavar='GB/S',
+                        help='to other nodes, in place of the table')
     parser.add_argument('--efficiency', type=share, default=0.6, metavar='SHARE',
                         help='of the peak that matrix products reach (default: %(default)s)')
-    parser.add_argument('--rate', type=positive_number, metavar='IMAGES/S', help='measured on one GPU, in place of counting')
+    parser.add_argument('--rate', type=positive_number, metavar='IMAGES/S',
+                        help='measured on one GPU, in place of counting')
     parser.add_argument('--load-rate', type=positive_number, default=20.0, metavar='IMAGES/S',
                         help='of each worker of a data loader (default: %(default)g)')
     parser.add_argument('--json', action='store_true', help='print JSON: bytes and seconds')
@@ -92,8 +98,8 @@ def _run(cfg: Config, args: argparse.Namespace) -> Run:
     if args.nodes is not None:
         num = num or args.nodes * per_node
         if num % args.nodes or args.per_node not in (None, num // args.nodes):
-            raise ConfigError(f'--nodes {args.nodes} does not go with --num {num}'
-                              + (f' and --per-node {args.per_node}' if args.per_node else '') + ': give two of the three')
+            per = f' and --per-node {args.per_node}' if args.per_node else ''
+            raise ConfigError(f'--nodes {args.nodes} does not go with --num {num}{per}: give two of the three')
         per_node = num // args.nodes
     strategy: dict[str, Any] = cfg.get('strategy') or {}
     is_fsdp = strategy.get('type') == 'FSDP2'

@@ -6,9 +6,8 @@ import argparse
 from pathlib import Path
 
 from sapiens2.cli.arguments import not_negative, positive
+from sapiens2.utils.choices import PROBES
 
-# Those of sapiens2.evaluation.probes.options, whose import takes long.
-PROBES = ('knn', 'linear', 'retrieval', 'seg', 'normal', 'depth', 'albedo', 'fewshot', 'pictures')
 _DESCRIPTION = '''Measure frozen backbones side by side: k-NN, linear probes and retrieval by class token,
 linear probes of patch tokens for classes, normals, depth and albedo, all of them also with few training
 pictures, and pictures of what the features see. Raw pixels and an untrained network are measured along, for

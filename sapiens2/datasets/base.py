@@ -12,6 +12,7 @@ from mmengine.dataset import BaseDataset
 
 from sapiens2.datasets.errors import DataError, Fault, Kind
 from sapiens2.datasets.json_files import no_garbage_collection
+from sapiens2.datasets.pipeline_options import with_options
 from sapiens2.datasets.samplers.draw import Draw, random_state
 from sapiens2.registry import TRANSFORMS, build_from
 from sapiens2.utils.image_io import ImageReadError
@@ -36,13 +37,18 @@ class BaseHumanDataset(BaseDataset):
 
     Args:
         pipeline: transforms, or configurations of them.
+        pipeline_options: name of a step's type -> arguments that replace those in ``pipeline``.
         kwargs: of ``mmengine.dataset.BaseDataset``.
     """
 
     skip_unreadable = False
 
-    def __init__(self, pipeline: Sequence[Union[dict, Callable]] = (), **kwargs: Any) -> None:
-        super().__init__(pipeline=[build_from(TRANSFORMS, step) for step in pipeline], **kwargs)
+    def __init__(self,
+                 pipeline: Sequence[Union[dict, Callable]] = (),
+                 pipeline_options: Optional[Mapping[str, Mapping[str, Any]]] = None,
+                 **kwargs: Any) -> None:
+        steps = with_options(pipeline, pipeline_options or {})
+        super().__init__(pipeline=[build_from(TRANSFORMS, step) for step in steps], **kwargs)
 
     @classmethod
     def _load_metainfo(cls, metainfo: Optional[Mapping] = None) -> dict[str, Any]:

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, Optional, Union
 
 import mmengine
-from mmengine.dist import is_main_process
+from mmengine.dist import get_world_size, is_main_process
 from mmengine.model import is_model_wrapper
 from mmengine.runner import Runner
 from torch import Tensor, nn
 
 from sapiens2.engine.checkpoints import TRAINING_WEIGHTS, holds_backbone_alone, put_back
+from sapiens2.engine.config_changes import config_changes
 from sapiens2.engine.fine_tuning import FineTuning
 from sapiens2.engine.hooks.ema import EMAHook
 from sapiens2.engine.plain import pack_message_hub, unpack_message_hub
@@ -132,7 +133,27 @@ class CheckpointingRunner(Runner):
                                       'with those of that run, or start a new run with load_from.')
             for scheduler, state in zip(schedulers, states):
                 scheduler.load_state_dict(state)
+        changes = config_changes(str(meta.get('cfg', '')), self._config_text or self.cfg.pretty_text)
+        if changes:
+            lines = ''.join(f'\n  {line}' for line in changes)
+            self.logger.warning(f'The config is not that of the checkpoint:{lines}')
+        self._compare_batches(meta.get('samples_per_iter'))
         self.logger.info(f'Resumed {filename}: {meta["iter"]} iterations are done.')
+
+    def _compare_batches(self, before: Optional[int]) -> None:
+        """Warn if an update is made of other than ``before`` samples: another number of processes, for instance."""
+        loop = self.train_loop
+        now, batch, counts = loop.samples_per_iter, loop.dataloader.batch_size, loop.accumulative_counts
+        if before in (None, now):
+            return
+        remedies = [f'{entry}={value * before // now}' for entry, value in (
+            ('train_dataloader.batch_size', batch), ('optim_wrapper.accumulative_counts', counts))
+            if value * before % now == 0]
+        self.logger.warning(
+            f'An update is made of {now} samples now ({get_world_size()} processes x batches of {batch} x {counts} '
+            f'accumulated), and was made of {before} before; learning rate and iterations stay those of {before}. To '
+            f'keep {before}, ' + (f'set {" or ".join(remedies)}.' if remedies else
+                                  'take the processes, batch_size and accumulative_counts of that run.'))
 
     def save_checkpoint(self, out_dir: str, filename: str, file_client_args: Optional[dict] = None,
                         save_optimizer: bool = True, save_param_scheduler: bool = True, meta: Optional[dict] = None,
@@ -158,7 +179,8 @@ class CheckpointingRunner(Runner):
             return
         meta = {'iter': self.iter + 1, 'epoch': 0, **(meta or {})}
         meta.update(cfg=self._config_text or self.cfg.pretty_text, seed=self.seed, samples=self.train_loop.samples,
-                    started_from=self._started_from, experiment_name=self.experiment_name,
+                    samples_per_iter=self.train_loop.samples_per_iter, started_from=self._started_from,
+                    experiment_name=self.experiment_name,
                     fine_tuning=self._fine_tuning and self._fine_tuning.description(),
                     time=time.strftime('%Y%m%d_%H%M%S'), mmengine_version=mmengine.__version__,
                     sapiens2_version=__version__, dataset_meta=getattr(self.train_dataloader.dataset, 'metainfo', None))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -16,6 +16,7 @@ from sapiens2.models.checkpoints.load import match
 from sapiens2.models.checkpoints.sharded import TRAINING, read_manifest
 from sapiens2.models.checkpoints.source import BACKBONE
 from sapiens2.utils.atomic import atomic_path
+from sapiens2.utils.first_few import first_few
 
 AUTO = 'auto'  # ``resume`` of a config: go on from the newest checkpoint, or start anew if there is none
 
@@ -23,7 +24,6 @@ AUTO = 'auto'  # ``resume`` of a config: go on from the newest checkpoint, or st
 TRAINING_WEIGHTS = 'training_weights'
 # Of a checkpoint of an ``EMAHook``: averages of parameters that ``state_dict`` lacks (adapters).
 AVERAGED_WEIGHTS = 'averaged_weights'
-_SHOWN = 5  # faults of many
 STATE_KEYS = ('state_dict', 'optimizer', 'param_schedulers', 'message_hub', 'meta')
 
 
@@ -86,6 +86,12 @@ def read_training_state(filename: Union[str, Path], mmap: bool = False) -> Mappi
                               'start a new run from its weights, set load_from instead of resume.')
     _checked_meta(filename, checkpoint)
     return checkpoint
+
+
+def cannot_be_resumed(filename: Union[str, Path], why: str, faults: Sequence[str] = ()) -> CheckpointError:
+    """The error about a checkpoint of another run than this config describes; the first ``faults`` are lines of it."""
+    return CheckpointError('\n'.join([f'{filename} cannot be resumed: {why}. Resume with the config of that run, or '
+                                      'start a new run from its weights with load_from.', *first_few(faults)]))
 
 
 def _checked_meta(filename: Union[str, Path], checkpoint: Any) -> Mapping[str, Any]:
@@ -174,15 +180,11 @@ def put_back(model: nn.Module, checkpoint: Mapping[str, Any], filename: Union[st
         model.load_state_dict({name: known[name] for name in model.state_dict() if name in known}, strict=False)
     except RuntimeError as error:
         _, *shapes = str(error).splitlines()
-        more = [f'and {len(shapes) - _SHOWN} more'] if len(shapes) > _SHOWN else []
-        raise CheckpointError('\n'.join([f'{filename} cannot be resumed with this model: other shapes. Resume with the '
-                                         'config of that run, or start a new run from its weights with load_from.',
-                                         *shapes[:_SHOWN], *more])) from error
+        raise cannot_be_resumed(filename, 'parameters of this model have other shapes', shapes) from error
     weights = weights_for_use()
     if weights.keys() != saved.keys():
         differing = sorted(weights.keys() ^ saved.keys())
-        raise CheckpointError(f'{filename} cannot be resumed with this model: one of them lacks '
-                              f'{", ".join(differing[:5])}{" and others" if len(differing) > 5 else ""}')
+        raise cannot_be_resumed(filename, 'it or this model lacks parameters that the other has', differing)
     if base is not None:
         for name, value in saved.items():
             if not torch.allclose(weights[name].cpu(), value, rtol=1e-4, atol=1e-6):

@@ -17,12 +17,14 @@ from torch.utils.data import DataLoader
 
 from sapiens2.engine.checkpointing_runner import CheckpointingRunner
 from sapiens2.engine.checkpoints import AUTO, check_fine_tuning, checkpoints_in, latest_checkpoint, read_meta
-from sapiens2.engine.console import shorten_console
 from sapiens2.engine.fine_tuning import FineTuning
+from sapiens2.engine.full_disk import error_comes_last
 from sapiens2.engine.hooks.stop import StopHook, Stopped, start_worker
+from sapiens2.engine.work_dir_lock import only_run_in
 from sapiens2.models.checkpoints import CheckpointError
 from sapiens2.registry import FINE_TUNING, FUNCTIONS, RUNNERS
 from sapiens2.utils.config import ConfigError
+from sapiens2.utils.console import shorten_console
 from sapiens2.utils.logging import FILE_ONLY
 
 
@@ -85,8 +87,13 @@ class Sapiens2Runner(CheckpointingRunner):
         """Train; returns the model. A run that resumes takes over the seed, before data and model are built from it.
 
         Raises:
+            ConfigError: if another run is writing to the work directory.
             Stopped: at a signal to end; a checkpoint of the last finished iteration has been written then.
         """
+        with only_run_in(self.work_dir, self.logger), error_comes_last(self.visualizer):
+            return self._train_alone()
+
+    def _train_alone(self) -> nn.Module:
         self._is_training = True
         # A signal to end leaves no time for formatting.
         self._config_text = self.cfg.pretty_text
@@ -122,11 +129,15 @@ class Sapiens2Runner(CheckpointingRunner):
                     hook.release()
 
     def _find_checkpoint(self) -> None:
-        """Settle what a run that resumes goes on from, where the config does not name it."""
-        if self._resume != AUTO and not (self._resume and self._load_from is None):
-            if self._resume:
-                self.strategy.check(Path(self._load_from))
-            return
+        """Settle what a run starts from, where the config does not name it, and read it against its checksums."""
+        if self._resume == AUTO or self._resume and self._load_from is None:
+            self._find_latest()
+        elif self._resume:
+            self.strategy.check(Path(self._load_from))
+        if self._load_from is not None and not self._resume:
+            self.strategy.compare(Path(self._load_from))
+
+    def _find_latest(self) -> None:
         found = self.strategy.agree(lambda: checkpoints_in(self.work_dir))
         latest = latest_checkpoint(self.work_dir, self.logger.warning, self.strategy.check, found)
         if latest is None:

@@ -20,8 +20,9 @@ def describe_model(model: nn.Module, config: Mapping[str, Any]) -> str:
         model: without a wrapper.
         config: ``model`` of the run's config.
     """
-    head = type(getattr(model, 'decode_head', None)).__name__
-    task = next((task for task, name in HEAD_OF_TASK.items() if name == head), type(model).__name__)
+    # torch's fully_shard gives what it divides a class of its own.
+    head, name = (type(part).__name__.removeprefix('FSDP') for part in (getattr(model, 'decode_head', None), model))
+    task = next((task for task, of_task in HEAD_OF_TASK.items() if of_task == head), name)
     backbone = config.get('backbone') or {}
     words = [task]
     if backbone:

@@ -8,7 +8,7 @@ import torch
 from mmengine.config import Config
 from torch import Tensor, nn
 
-from sapiens2.datasets.pretrain.options import with_options
+from sapiens2.datasets.pipeline_options import with_options
 from sapiens2.models.heads.base_head import BaseHead
 from sapiens2.models.pretrainers import Sapiens2Pretrainer
 from sapiens2.registry import TRANSFORMS
@@ -27,8 +27,8 @@ def make_batch(cfg: Config, model: nn.Module, samples: int) -> dict[str, Any]:
         return dict(inputs=_crops(cfg, samples), data_samples=data_samples)
     head = getattr(model, 'decode_head', None)
     if not isinstance(head, BaseHead):
-        raise ConfigError(f'model: a plan knows what an estimator with a decode_head of this package is trained on, and '
-                          f'Sapiens2Pretrainer, but not {type(model).__name__}')
+        raise ConfigError('model: a plan knows what an estimator with a decode_head of this package is trained on, and '
+                          f'what Sapiens2Pretrainer is, but not {type(model).__name__}')
     head.stack = _stack
     size = model.backbone.img_size
     return dict(inputs=torch.zeros(samples, 3, *size, dtype=torch.uint8), data_samples=data_samples)

@@ -3,76 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Optional
 
 from sapiens2.planning.gpus import GIB
 from sapiens2.planning.recording import Recording
+from sapiens2.planning.runs import Spread
 from sapiens2.planning.timeline import Part, Phase
-from sapiens2.utils.config import ConfigError
-from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
-STRATEGIES = ('single', 'ddp', 'fsdp2', 'hybrid')
 # What is on a GPU besides tensors: CUDA and its libraries with their work space; NCCL's buffers. Stated, not measured.
 CONTEXT = 0.9 * GIB
 NCCL = 0.7 * GIB
 # Part of what comes and goes that the allocator cannot use because of its pieces' sizes. Stated.
 FRAGMENTS = 0.05
-
-
-@dataclass(frozen=True)
-class Spread:
-    """How a model is spread over GPUs.
-
-    Attributes:
-        strategy: of ``STRATEGIES``; 'hybrid' is FSDP2 with one copy of the model on each node.
-        num: GPUs.
-        per_node: GPUs of a node.
-        offload: keep parameters, gradients and the optimizer's state in the memory of the host.
-        shard_size: GPUs that share one copy; default: as ``strategy`` says.
-        reduce_every_batch: sum the gradients of each accumulated batch, as the option of ``FSDP2``; otherwise they are
-            kept whole until the last one.
-
-    Raises:
-        ConfigError: for numbers that do not divide, or a strategy that cannot be.
-    """
-
-    strategy: str
-    num: int
-    per_node: int = 8
-    offload: bool = False
-    shard_size: Optional[int] = None
-    reduce_every_batch: bool = True
-
-    def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
-            raise UnknownNameError('--strategy: ' + unknown_name(self.strategy, STRATEGIES, 'strategy'))
-        if self.strategy == 'single' and self.num > 1:
-            raise ConfigError(f'--strategy single is for one GPU, and --num is {self.num}: take ddp or fsdp2')
-        if self.num > self.per_node and self.num % self.per_node:
-            raise ConfigError(f'--num {self.num} GPUs cannot be spread over nodes of {self.per_node}: take '
-                              f'{self.num // self.per_node * self.per_node} or '
-                              f'{(self.num // self.per_node + 1) * self.per_node}, or say --per-node')
-        if self.offload and not self.is_sharded:
-            raise ConfigError(f'--offload belongs to fsdp2 and hybrid, not to {self.strategy}')
-        if self.num % self.shards:
-            raise ConfigError(f'strategy.shard_size: {self.shards} does not divide {self.num} GPUs')
-
-    @property
-    def is_sharded(self) -> bool:
-        """Whether parameters are divided."""
-        return self.strategy in ('fsdp2', 'hybrid')
-
-    @property
-    def nodes(self) -> int:
-        """Number of nodes."""
-        return max(1, self.num // self.per_node)
-
-    @property
-    def shards(self) -> int:
-        """GPUs that share one copy of the model."""
-        if not self.is_sharded:
-            return 1
-        return self.shard_size or (min(self.num, self.per_node) if self.strategy == 'hybrid' else self.num)
 
 
 @dataclass(frozen=True)
@@ -84,11 +25,13 @@ class Memory:
         averages: the teacher, or averages of ``EMAHook``.
         optimizer: its state.
         gradients: of parameters.
+        waiting: gradients of one use of a parameter that wait for those of another; they are whole on every GPU.
         activations: kept for the backward pass.
         temporary: what else comes and goes.
         communication: parameters put together from their parts, or buckets of gradients that are on the way.
         framework: CUDA and its libraries, NCCL, what the allocator cannot use.
-        moment: phase of the step.
+        most: of each part that comes and goes, what it has at its own worst moment.
+        moment: phase of the step, and the share of its operations that are done by then.
         largest: what the largest temporary piece is, and its bytes.
         pieces: number of temporary pieces.
         host: bytes that all GPUs of a node keep in the memory of the host.
@@ -98,16 +41,19 @@ class Memory:
     averages: float
     optimizer: float
     gradients: float
+    waiting: float
     activations: float
     temporary: float
     communication: float
     framework: float
-    moment: Phase
+    most: dict[str, float]
+    moment: tuple[Phase, float]
     largest: tuple[str, int]
     pieces: int
     host: float = 0.0
 
-    PARTS = ('weights', 'averages', 'optimizer', 'gradients', 'activations', 'temporary', 'communication', 'framework')
+    PARTS = ('weights', 'averages', 'optimizer', 'gradients', 'waiting', 'activations', 'temporary', 'communication',
+             'framework')
 
     @property
     def total(self) -> float:
@@ -134,9 +80,9 @@ def memory_of(recording: Recording, spread: Spread, has_averages: bool = False, 
     state = dict(weights=recording.weights / shards, averages=averages / shards, optimizer=recording.optimizer / shards)
     # With accumulation the gradients of earlier batches are there all the time, and new ones are added at once.
     peak = recording.timeline.peak({Part.GRADIENTS: 0.0 if accumulate > 1 or spread.offload else scale})
-    gradients = peak.parts[Part.GRADIENTS]
+    parts, most = ({part.name.lower(): values[part] for part in Part} for values in (peak.parts, peak.most))
     if accumulate > 1:
-        gradients = recording.trained / (shards if spread.reduce_every_batch else 1)
+        parts['gradients'] = most['gradients'] = recording.trained / (shards if spread.reduce_every_batch else 1)
     communication = 0.0
     if spread.is_sharded:
         communication = gathered(recording, half_gather)
@@ -145,12 +91,12 @@ def memory_of(recording: Recording, spread: Spread, has_averages: bool = False, 
     host = 0.0
     if spread.offload:
         host = (sum(state.values()) + recording.trained / shards) * min(spread.num, spread.per_node)
-        state, gradients = dict.fromkeys(state, 0.0), 0.0
-    moving = peak.parts[Part.ACTIVATIONS] + peak.parts[Part.TEMPORARY] + communication
+        state = dict.fromkeys(state, 0.0)
+        parts['gradients'] = most['gradients'] = 0.0
+    moving = parts['activations'] + parts['temporary'] + parts['waiting'] + communication
     framework = CONTEXT + (NCCL if spread.num > 1 else 0) + FRAGMENTS * moving
-    return Memory(**state, gradients=gradients, activations=peak.parts[Part.ACTIVATIONS],
-                  temporary=peak.parts[Part.TEMPORARY], communication=communication, framework=framework,
-                  moment=peak.phase, largest=peak.largest, pieces=peak.pieces, host=host)
+    return Memory(**state, **parts, communication=communication, framework=framework, most=most,
+                  moment=(peak.phase, peak.done), largest=peak.largest, pieces=peak.pieces, host=host)
 
 
 def gathered(recording: Recording, half: bool) -> float:

@@ -92,7 +92,7 @@ class Operations:
         return int(np.array(self.flops)[chosen].sum())
 
     def seconds(self, half_rate: float, full_rate: float, bandwidth: float) -> dict[Phase, float]:
-        """Time of each phase: each operation takes what its arithmetic takes, or its memory or ``LAUNCH`` if that is more.
+        """Time of each phase; an operation takes the longest of its arithmetic, its memory, and ``LAUNCH``.
 
         Args:
             half_rate, full_rate: floating-point operations a second, of 16-bit and of 32-bit numbers.

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Optional
 
 from sapiens2.planning.gpus import Gpu
-from sapiens2.planning.memory import Spread
 from sapiens2.planning.recording import Recording
+from sapiens2.planning.runs import Spread
 from sapiens2.planning.timeline import Phase
 
 DAY = 86400
@@ -119,8 +119,8 @@ def speed_of(recording: Recording, spread: Spread, gpu: Gpu, rates: Rates, half:
 def collectives(recording: Recording, spread: Spread, gpu: Gpu, rates: Rates, accumulate: int, half: bool) -> float:
     """Seconds of the exchange: bytes that each GPU sends in rings, over the slowest link.
 
-    Rings over several nodes use the network links of all GPUs of a node; what is exchanged between copies on different nodes,
-    each GPU sends over its own.
+    Rings over several nodes use the network links of all GPUs of a node; what is exchanged between copies on different
+    nodes, each GPU sends over its own.
     """
     inside, own = (1e9 * rates.links * bandwidth for bandwidth in (gpu.link, gpu.network))
     across = min(inside, own * min(spread.per_node, spread.num))

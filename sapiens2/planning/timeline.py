@@ -16,6 +16,7 @@ class Part(IntEnum):
     ACTIVATIONS = 0  # made in the forward pass, still there when the backward pass begins
     TEMPORARY = 1  # everything else that comes and goes: logits, resized maps, losses, work space of the optimizer
     GRADIENTS = 2
+    WAITING = 3  # gradients of one use of a parameter, until those of its other uses are there
 
 
 class Phase(IntEnum):
@@ -36,6 +37,7 @@ class Block:
         phase: in which it was made.
         label: what made it.
         is_gradient: whether it is the gradient of a parameter.
+        is_waiting: whether it became a part of one.
     """
 
     size: int
@@ -44,13 +46,18 @@ class Block:
     label: str
     dies: int | None = None
     is_gradient: bool = False
+    is_waiting: bool = False
 
 
 def _label(first: str, second: str, share: float) -> str:
     """A label whose numbers lie between those of two others that differ in numbers alone."""
     numbers = iter(re.findall(r'\d+', second))
-    return re.sub(r'\d+', lambda match: str(round(int(match[0]) + share * (int(next(numbers, match[0])) - int(match[0])))),
-                  first)
+
+    def between(match: re.Match[str]) -> str:
+        number = int(match[0])
+        return str(round(number + share * (int(next(numbers, number)) - number)))
+
+    return re.sub(r'\d+', between, first)
 
 
 @dataclass
@@ -59,13 +66,17 @@ class Peak:
 
     Attributes:
         parts: bytes by ``Part``.
+        most: bytes by ``Part`` at the worst moment of that part.
         phase: when it is.
+        done: share of the operations of this phase that are done by then.
         largest: what the largest temporary piece was made by, and its bytes.
         pieces: number of temporary pieces.
     """
 
     parts: dict[Part, float]
+    most: dict[Part, float]
     phase: Phase
+    done: float
     largest: tuple[str, int]
     pieces: int
 
@@ -93,6 +104,8 @@ class Timeline:
         """What a piece is for."""
         if block.is_gradient:
             return Part.GRADIENTS
+        if block.is_waiting:
+            return Part.WAITING
         backward = self.starts.get(Phase.BACKWARD, self.end)
         kept = block.phase is Phase.FORWARD and (block.dies is None or block.dies > backward)
         return Part.ACTIVATIONS if kept else Part.TEMPORARY
@@ -110,8 +123,11 @@ class Timeline:
         temporary = [block for block, part in zip(self.blocks, parts)
                      if part is Part.TEMPORARY and self._lives(block, moment)]
         largest = max(((block.label, block.size) for block in temporary), key=lambda pair: pair[1], default=('', 0))
-        phase = max((start, phase) for phase, start in self.starts.items() if start <= moment)[1]
-        return Peak({part: float(curve[moment]) for part, curve in curves.items()}, phase, largest, len(temporary))
+        begin, phase = max((start, phase) for phase, start in self.starts.items() if start <= moment)
+        end = min((start for start in self.starts.values() if start > begin), default=self.end)
+        return Peak({part: float(curve[moment]) for part, curve in curves.items()},
+                    {part: float(curve.max()) for part, curve in curves.items()},
+                    phase, (moment - begin) / max(end - begin, 1), largest, len(temporary))
 
     def between(self, other: Timeline, share: float) -> Timeline | None:
         """Memory at ``share`` of the way to another recording of the same operations; None if they are not the same."""

@@ -16,6 +16,8 @@ from sapiens2.planning.operations import Operations, count, moved
 from sapiens2.planning.timeline import Block, Phase, Timeline
 
 HALF = (torch.bfloat16, torch.float16)
+# What gradients of several uses of a parameter go through on their way to be its gradient.
+PASSED_ON = (torch.ops.aten.add, torch.ops.aten._to_copy)
 
 
 class Answers(TorchDispatchMode):
@@ -47,6 +49,7 @@ class StepTracker(Answers):
         self._phase = Phase.FORWARD
         self._known: dict[int, Any] = {}  # weak references to storages, by address
         self._blocks: dict[int, Block] = {}
+        self._sources: dict[int, list[Block]] = {}  # of blocks that were passed on, by their id
         for tensor in before:
             self._note(tensor, None)
 
@@ -60,6 +63,11 @@ class StepTracker(Answers):
         block = self._blocks.get(parameter.grad.untyped_storage()._cdata)
         if block is not None:
             block.is_gradient = True
+            sources = self._sources.pop(id(block), [])
+            while sources:
+                source = sources.pop()
+                source.is_waiting = not source.is_gradient
+                sources += self._sources.pop(id(source), [])
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Optional[dict] = None) -> Any:
         kwargs = kwargs or {}
@@ -67,6 +75,8 @@ class StepTracker(Answers):
         self.timeline.end += 1
         made = [tensor for tensor in tree_iter(out) if isinstance(tensor, Tensor)]
         fresh = [self._note(tensor, func) for tensor in made]
+        if self._phase is Phase.BACKWARD and func.overloadpacket in PASSED_ON and any(fresh):
+            self._note_sources(made[0], args)
         if any(fresh) or func._schema.is_mutable:  # not a view
             flops = count(func, args, kwargs, out)
             self.operations.add(self._phase, self._phase is Phase.BACKWARD and torch.is_grad_enabled(), flops,
@@ -88,6 +98,12 @@ class StepTracker(Answers):
             self._blocks[address] = block
         self._known[address] = weakref.ref(storage, partial(self._end, address, block))
         return True
+
+    def _note_sources(self, tensor: Tensor, args: Any) -> None:
+        blocks = (self._blocks.get(value.untyped_storage()._cdata) for value in args
+                  if isinstance(value, Tensor) and value.shape == tensor.shape)
+        self._sources[id(self._blocks[tensor.untyped_storage()._cdata])] = [
+            block for block in blocks if block is not None and block.phase is Phase.BACKWARD]
 
     def _end(self, address: int, block: Optional[Block], _: Any) -> None:
         self._known.pop(address, None)

@@ -30,9 +30,10 @@ class Settings:
 
     Attributes:
         batch: samples of a forward pass.
-        recompute: the activations of every n-th block, 1 for all, 0 for none; None leaves it to the model's ``with_cp``.
+        recompute: the activations of every n-th block, 1 for all, 0 for none; None: as the model's ``with_cp`` says.
         half: the forward pass is in bfloat16: under autocast, or with parameters that are.
-        gathered_half: parameters are bfloat16 when they are used, as under ``FSDP2``; autocast is up to the config then.
+        gathered_half: parameters are bfloat16 when they are used, as under ``FSDP2``; then the config alone says
+            whether there is autocast, too.
         optimizer: type in place of the config's.
         fine_tuning: likewise, 'LoRA' or 'FrozenBackbone'.
     """
@@ -53,7 +54,8 @@ def build_model(cfg: Config, settings: Settings) -> nn.Module:
     """
     for key in ('model', 'optim_wrapper'):
         if not cfg.get(key):
-            raise ConfigError(f'the config has no {key}: a plan needs one that can be trained, such as those of configs/seg')
+            raise ConfigError(f'the config has no {key}: a plan needs one that can be trained, such as those of '
+                              'configs/seg')
     with _quiet():
         model = MODELS.build(cfg.model)
         tuning = _fine_tuning(cfg, settings)
@@ -171,7 +173,8 @@ def _wrapper(cfg: Config, settings: Settings, model: nn.Module) -> Any:
     has_autocast = settings.half and (is_half(cfg) or not settings.gathered_half)
     options.update(type='BFloat16OptimWrapper' if has_autocast else 'OptimWrapper', optimizer=optimizer,
                    accumulative_counts=1)
-    constructor, paramwise = options.pop('constructor', 'DefaultOptimWrapperConstructor'), options.pop('paramwise_cfg', None)
+    constructor = options.pop('constructor', 'DefaultOptimWrapperConstructor')
+    paramwise = options.pop('paramwise_cfg', None)
     for key in ('loss_scale', 'dtype', 'use_fsdp'):  # of AmpOptimWrapper
         options.pop(key, None)
     wrapper = OPTIM_WRAPPER_CONSTRUCTORS.build(

@@ -1,4 +1,5 @@
-"""A quick start of the command: MMEngine without packages that it imports only to register their optimizers."""
+"""MMEngine as the command needs it: without packages that it imports only to register their optimizers, which makes
+the start quick, and with a short log."""
 
 from __future__ import annotations
 
@@ -12,9 +13,14 @@ _OPTIMIZER_PACKAGES = ('transformers', 'bitsandbytes')
 
 
 def import_mmengine() -> None:
-    """Import MMEngine's optimizers, as a program that needs MMEngine does sooner or later, without those packages."""
+    """Import MMEngine's optimizers, as a program that needs MMEngine does sooner or later, without those packages; and
+    let what is logged outside of a run, too, go to the error stream in short lines."""
     with not_importable(*_OPTIMIZER_PACKAGES):
         import mmengine.optim  # noqa: F401
+    from mmengine.logging import MMLogger
+
+    from sapiens2.utils.console import shorten_console
+    shorten_console(MMLogger.get_current_instance())
 
 
 @contextmanager

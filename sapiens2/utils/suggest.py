@@ -27,6 +27,14 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     return [by_lower[low] for low in difflib.get_close_matches(name.lower(), by_lower, n=count, cutoff=0.5)]
 
 
+def check_names(given: Iterable[str], known: Iterable[str], where: str, what: str = 'option') -> None:
+    """Raise UnknownNameError, which begins with ``where``, for the first name in ``given`` that is no ``what``."""
+    known = list(known)
+    for name in given:
+        if name not in known:
+            raise UnknownNameError(f'{where}: {unknown_name(name, known, what)}')
+
+
 def unknown_name(name: object, known: Iterable[str], what: str) -> str:
     """Say that ``name`` is no ``what``, and which known names are near (all of them when they are few)."""
     known = sorted(known)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
+import cv2
 import numpy as np
 import torch
 from mmengine.structures import BaseDataElement
@@ -26,6 +27,18 @@ def channels_last(array: np.ndarray) -> np.ndarray:
     if array.ndim == 2:
         return array
     return array[0] if array.shape[0] == 1 else array.transpose(1, 2, 0)
+
+
+def raster_size(fields: BaseDataElement) -> Optional[tuple[int, int]]:
+    """(H, W) of the rasters of a data sample's ``fields``, None if it has none."""
+    name = next((name for name in (*DRAWABLE_FIELDS, 'mask') if name in fields), None)
+    return None if name is None else tuple(fields.get(name).shape[-2:])
+
+
+def at_size_of(fields: BaseDataElement, image: np.ndarray) -> np.ndarray:
+    """``image`` (H, W, 3) shrunk to the size of ``fields``, which those of a network with a smaller output have."""
+    size = raster_size(fields) or image.shape[:2]
+    return image if image.shape[:2] == size else cv2.resize(image, size[::-1], interpolation=cv2.INTER_AREA)
 
 
 def drawable(fields: BaseDataElement, name: str, mask: Optional[Tensor] = None) -> np.ndarray:

@@ -12,7 +12,8 @@ from sapiens2.datasets.metainfo import COCO17_NAMES
 from sapiens2.structures import DataSample
 from sapiens2.visualization.layout import beside
 from sapiens2.visualization.maps import outline_mask
-from sapiens2.visualization.pictures import DRAWABLE_FIELDS, channels_last, draw_field, draw_people, drawable
+from sapiens2.visualization.pictures import (DRAWABLE_FIELDS, at_size_of, channels_last, draw_field, draw_people,
+                                             drawable)
 from sapiens2.visualization.text import put_text, text_size
 
 
@@ -23,7 +24,8 @@ def draw_sample(inputs: torch.Tensor, sample: DataSample, dataset_meta: Mapping[
 
     Args:
         inputs: (3, H, W) uint8 BGR.
-        sample: its ``gt_fields`` are drawn over the input, its ``eval_fields`` over ``source``.
+        sample: its ``gt_fields`` are drawn over the input, shrunk where they are smaller, its ``eval_fields`` over
+            ``source``.
         dataset_meta: names, links and colours of key points, or of classes.
         points: (1, K, 2) x, y, pixels of the input, and twice (1, K), positive where labelled, and where hidden.
         source: (H, W, 3) BGR picture of the size of ``eval_fields``.
@@ -37,6 +39,7 @@ def draw_sample(inputs: torch.Tensor, sample: DataSample, dataset_meta: Mapping[
             continue
         # The depth of a point map is its third channel, so one picture of it is enough.
         names = [name for name in DRAWABLE_FIELDS if name in fields and not (name == 'depth' and 'pointmap' in fields)]
+        image = at_size_of(fields, image)
         pictures += [draw_field(name, image, drawable(fields, name), True, dataset_meta) for name in names]
         if 'mask' in fields:
             pictures.append(outline_mask(image, channels_last(fields.mask.numpy())))

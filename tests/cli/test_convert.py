@@ -6,9 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from sapiens2.cli.convert import FORMATS
 from sapiens2.cli.main import main
-from sapiens2.models.checkpoints import convert
 from sapiens2.registry import MODELS
 
 
@@ -51,7 +49,3 @@ def test_errors_are_one_line_and_exit_code_2(weights: Path, tmp_path: Path, caps
     target.write_bytes(b'<html></html>')
     assert main(['convert', str(target), str(tmp_path / 'other.safetensors'), '--to', 'released']) == 2
     assert 'an HTML page' in capsys.readouterr().err
-
-
-def test_formats_are_those_of_the_converter() -> None:
-    assert FORMATS == convert.FORMATS

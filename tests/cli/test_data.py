@@ -179,6 +179,7 @@ def test_a_fault_that_is_met_again_counts_once(capsys: pytest.CaptureFixture[str
                   Fault(Kind.SHAPE, 'a', 'x'), Fault(Kind.NO_IMAGE, 'c', 'x')):
         report.add(fault)
     assert list(report.follow(range(3), 3)) == [0, 1, 2] and report.errors == 3
-    report.print_summary(workers=1, total=3)
+    report.print_summary(workers=1, of_parts=[1, 2])
     said = capsys.readouterr().out
+    assert '3 samples read' in said and 'each data set: 1 + 2;' in said
     assert '3 errors, 1 warnings' in said and 'reading' not in said  # no bar where lines cannot be taken back

@@ -8,7 +8,8 @@ import torch
 from safetensors.numpy import load_file
 
 from sapiens2.cli.main import main
-from sapiens2.evaluation.probes import build_backbone, parse_backbone
+from sapiens2.evaluation.probes import FeatureModel, build_backbone, parse_backbone
+from sapiens2.evaluation.probes.extract import patches_inside
 
 OPTIONS = ('--model', 'sapiens2_nano', '--weights', 'random', '--size', '64', '48', '--dtype', 'fp32')
 
@@ -37,3 +38,36 @@ def test_nothing_to_start_with(tmp_path, capsys):
     assert 'name a checkpoint' in capsys.readouterr().err
     assert main(['features', str(tmp_path / 'none'), *OPTIONS, '--out', str(tmp_path / 'out')]) == 2
     assert 'no such file or folder' in capsys.readouterr().err
+
+
+def test_borders_are_told_and_left_out_of_the_pictures(tmp_path):
+    image = np.random.default_rng(0).integers(0, 256, (32, 48, 3), dtype=np.uint8)
+    cv2.imwrite(str(tmp_path / 'wide.png'), image)
+    assert main(['features', str(tmp_path / 'wide.png'), *OPTIONS, '--out', str(tmp_path / 'out'), '--pictures']) == 0
+    found = np.load(tmp_path / 'out' / 'wide.npz')
+    assert found['rows'].tolist() == [1, 3] and found['columns'].tolist() == [0, 3]  # 16 black rows above and below
+    drawn = cv2.imread(str(tmp_path / 'out' / 'wide_pca.png'))
+    assert not drawn[:16].any() and not drawn[48:].any() and drawn[16:48].max() == 255 and drawn[16:48].std() > 20
+
+
+def test_patches_inside_are_those_whose_centre_is():
+    assert patches_inside((0, 0, 8, 9), (64, 48), (4, 3)) == (slice(0, 3), slice(0, 3))
+    assert patches_inside((0, 0, 9, 8), (64, 48), (4, 3)) == (slice(1, 4), slice(0, 3))
+    assert patches_inside((0, 0, 31, 32), (64, 48), (4, 3)) == (slice(2, 3), slice(0, 3))  # one row of pixels
+
+
+def test_batches_and_workers_are_used_and_change_nothing(tmp_path, monkeypatch):
+    (tmp_path / 'photos').mkdir()
+    for number in range(5):
+        image = np.random.default_rng(number).integers(0, 256, (64, 48, 3), dtype=np.uint8)
+        cv2.imwrite(str(tmp_path / 'photos' / f'{number}.png'), image)
+    (tmp_path / 'photos' / '1b.png').write_bytes(b'nothing')
+    sizes, call = [], FeatureModel.__call__
+    monkeypatch.setattr(FeatureModel, '__call__', lambda self, images: sizes.append(len(images)) or call(self, images))
+    for out, options in (('one', ()), ('many', ('--batch-size', '3', '--workers', '1'))):
+        assert main(['features', str(tmp_path / 'photos'), *OPTIONS, '--out', str(tmp_path / out), *options]) == 1
+    assert sizes == [1] * 5 + [2, 3]
+    for number in range(5):
+        one, many = (np.load(tmp_path / out / f'{number}.npz') for out in ('one', 'many'))
+        for name in one.files:
+            np.testing.assert_allclose(one[name], many[name], rtol=1e-5, atol=1e-5)

@@ -68,8 +68,9 @@ def test_mask_faults() -> None:
         RandomTokenMask(0.9, 64).transform({'global_crops': [np.zeros((64, 64, 3), np.uint8)]})
     with pytest.raises(DataError, match='put MultiCrop before it'):
         RandomTokenMask().transform({})
-    with pytest.raises(ValueError, match='RandomTokenMask.ratio'):
-        RandomTokenMask(1.0)
+    for ratio in (1.0, 'x', None, float('nan')):
+        with pytest.raises(ValueError, match='RandomTokenMask.ratio'):
+            RandomTokenMask(ratio)
 
 
 @pytest.mark.parametrize('picture', [(425, 640), (640, 425), (30, 2000), (17, 13)])
@@ -216,7 +217,9 @@ def test_packed_crops_are_planes_of_the_crops() -> None:
 
 @pytest.mark.parametrize('wrong, said', [
     (dict(size=(64,)), r'size must be \(H, W\)'), (dict(number=0), 'number must be at least 1'),
-    (dict(area=(0.5, 1.5)), 'area must be two numbers'), (dict(stretch=(0, 1)), 'stretch must be two numbers')])
+    (dict(area=(0.5, 1.5)), 'area must be two numbers'), (dict(stretch=(0, 1)), 'stretch must be two numbers'),
+    (dict(size='a'), r'size must be \(H, W\)'), (dict(size=5), r'size must be \(H, W\)'),
+    (dict(area=3), 'area must be two numbers'), (dict(stretch=('a', 'b')), 'stretch must be two numbers')])
 def test_arguments_that_cannot_work(wrong: dict, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         MultiCrop({'size': (64, 48), **wrong})

@@ -8,11 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 from mmengine.config import Config
+from mmengine.logging import print_log
 
 from sapiens2.engine import Sapiens2Runner
-from sapiens2.engine.console import ConsoleHandler
-from sapiens2.engine.summary import brief_figures
+from sapiens2.engine.summary import brief_figures, describe_model
+from sapiens2.utils.console import ConsoleHandler
+from sapiens2.utils.light_imports import import_mmengine
 
 ConfigMaker = Callable[..., Config]
 
@@ -57,3 +60,23 @@ def test_figures_of_classes_are_left_out_of_the_line() -> None:
     assert brief_figures({'seg/mIoU_percent': 12.34567, 'seg/IoU_percent/Hair': 1.0}) \
         == 'seg/mIoU_percent 12.35 (1 more in the log file)'
     assert brief_figures({str(number): number for number in range(9)}).endswith('7 7 (1 more in the log file)')
+
+
+def test_a_divided_model_has_its_name() -> None:
+    class FSDPPoseHeatmapHead(torch.nn.Module):
+        pass
+
+    class FSDPToy(torch.nn.Module):
+        pass
+
+    model = FSDPToy()
+    assert describe_model(model, {}) == 'Toy: 0 parameters'
+    model.decode_head = FSDPPoseHeatmapHead()
+    assert describe_model(model, {}) == 'pose: 0 parameters'
+
+
+def test_log_outside_of_a_run_is_short(capsys: pytest.CaptureFixture[str]) -> None:
+    import_mmengine()
+    print_log('something', logger='current')
+    shown = capsys.readouterr()
+    assert shown.out == '' and shown.err.endswith('  something\n') and 'mmengine' not in shown.err

@@ -160,7 +160,7 @@ def test_pictures(variant: str, columns: int, tmp_path: Path) -> None:
         states.append(train(cfg)['state_dict'])
     assert_same(*states, 'weights')
     files = sorted((tmp_path / 'True' / 'vis').iterdir())
-    assert [file.name for file in files] == ['iter_000001.jpg', 'iter_000002.jpg']
+    assert [file.name for file in files] == ['iter_000001.jpg', 'iter_000002.jpg', 'iter_000003.jpg']
     for file in files:
         height, width = cv2.imread(str(file)).shape[:2]
         assert columns * 64 < width < (columns + 1) * 64 and height > 2 * 64

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sapiens2.planning import (GIB, Planner, Rates, Recording, Run, Settings, Spread, find_gpu, load_gpus, memory_of, record,
-                               speed_of)
+from sapiens2.planning import (GIB, Planner, Rates, Recording, Run, Settings, Spread, find_gpu, load_gpus, memory_of,
+                               record, speed_of)
 from sapiens2.planning.plan import Recordings
 from sapiens2.planning.timeline import Part
 from sapiens2.utils.config import ConfigError, load_config
@@ -100,6 +100,18 @@ def test_pretraining_has_a_teacher(pretraining):
     assert memory.averages == pretraining.teacher > 0
     assert pretraining.trained > pretraining.teacher  # the decoder has none
     assert memory.averages + memory.weights == pytest.approx(pretraining.teacher + pretraining.weights)
+
+
+def test_gradients_of_two_kinds_of_crops_wait_whole_on_every_gpu(pretraining, recording):
+    alone, shared = (memory_of(pretraining, Spread(*spread)) for spread in (('single', 1), ('fsdp2', 8)))
+    # The student sees local and masked global crops, so its backbone, as large as the teacher's, is used twice.
+    backbone = 4 * sum(count for count, is_trained in pretraining.units if not is_trained)
+    timeline = pretraining.timeline
+    waiting = sum(block.size for block in timeline.blocks if timeline.part(block) is Part.WAITING)
+    assert 2 * backbone <= waiting < 2 * pretraining.trained
+    assert 0 < alone.most['waiting'] == shared.most['waiting']
+    assert shared.most['gradients'] == pytest.approx(alone.most['gradients'] / 8)
+    assert memory_of(recording, Spread('single', 1)).most['waiting'] < 0.05 * recording.trained
 
 
 def test_low_rank_adapters_train_little(seg):

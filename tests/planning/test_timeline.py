@@ -48,6 +48,21 @@ def test_nothing_lives_on_but_gradients():
     assert timeline.peak().parts[Part.GRADIENTS] <= 4 * (100 * 50 + 50 * 10)
 
 
+def test_gradients_of_a_weight_used_twice_wait_for_each_other():
+    with FakeTensorMode(), Answers():
+        net, images = nn.Linear(20, 20, bias=False), torch.empty(8, 20)
+        tracker = StepTracker([net.weight, images])
+        net.weight.register_post_accumulate_grad_hook(tracker.mark_gradient)
+        with tracker:
+            loss = net(net(images)).sum()
+            tracker.enter(Phase.BACKWARD)
+            loss.backward()
+    timeline = tracker.timeline
+    waiting = [block.size for block in timeline.blocks if timeline.part(block) is Part.WAITING]
+    assert waiting == [4 * 20 * 20] * 2
+    assert sum(block.size for block in timeline.blocks if block.is_gradient) == 4 * 20 * 20
+
+
 def blocks(size: int) -> list[Block]:
     return [
         Block(10 * size, 1, Phase.FORWARD, f'kept ({size},)', dies=6),
@@ -63,7 +78,9 @@ def timeline(size: int) -> Timeline:
 
 def test_the_peak_is_parted():
     peak = timeline(1).peak()
-    assert peak.parts == {Part.ACTIVATIONS: 10, Part.TEMPORARY: 25, Part.GRADIENTS: 8}
+    assert peak.parts == {Part.ACTIVATIONS: 10, Part.TEMPORARY: 25, Part.GRADIENTS: 8, Part.WAITING: 0}
+    assert peak.most == {Part.ACTIVATIONS: 10, Part.TEMPORARY: 30, Part.GRADIENTS: 8, Part.WAITING: 0}
+    assert peak.done == pytest.approx(1 / 3)
     assert (peak.phase, peak.largest, peak.pieces, peak.total) == (Phase.BACKWARD, ('slopes (1,)', 25), 1, 43)
 
 

@@ -134,8 +134,11 @@ def test_the_list_tells_every_file_by_its_hash(made):
 
 
 def test_other_options_and_other_folders_are_refused(made, tmp_path):
-    with pytest.raises(DataError, match='seed is 3 .* and 4 was asked'):
-        make_set(made, 4, SetOptions(seed=4, size=(96, 72), val_every=3))
+    with pytest.raises(DataError, match=r'seed is 3 \(asked for: 4\), val_every is 3 \(asked for: 10\), shots is whole '
+                                        r'hips bust face \(asked for: bust\), focal_lengths is 24 135 \(asked for: 50 '
+                                        r'50.5\)\. To add to them, give --seed 3 --val-every 3 --shots whole hips bust '
+                                        r'face --focal 24 135; for'):
+        make_set(made, 4, SetOptions(seed=4, size=(96, 72), shots=('bust',), focal_lengths=(50, 50.5)))
     (tmp_path / 'mine.txt').write_text('notes')
     with pytest.raises(DataError, match='not empty'):
         make_set(tmp_path, 1, OPTIONS)

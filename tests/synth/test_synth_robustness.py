@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -114,8 +115,11 @@ def test_backgrounds_are_part_of_the_options(tmp_path, made):
     options = SetOptions(size=(24, 24), backgrounds=tmp_path / 'pictures')
     make_set(tmp_path / 'set', 1, options)
     cv2.imwrite(str(tmp_path / 'pictures/b.png'), cv2.imread(str(made / 'val/images/000001.jpg')))
-    with pytest.raises(DataError, match='backgrounds is'):
+    with pytest.raises(DataError, match=r'backgrounds is 1 pictures \(\w{8}\) \(asked for: 2 pictures \(\w{8}\)\)\. To '
+                                        'add to them, give --backgrounds with the folder of those pictures;'):
         make_set(tmp_path / 'set', 2, options)
+    with pytest.raises(DataError, match='backgrounds is none .*--size 64 48 --val-every 3 and no --backgrounds'):
+        make_set(made, 2, replace(options, size=(32, 24)))
 
 
 def test_without_ray_the_engine_says_how_to_get_it(tmp_path, monkeypatch):

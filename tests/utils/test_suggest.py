@@ -15,7 +15,7 @@ from sapiens2.models.backbones import Sapiens2
 from sapiens2.registry import MODELS
 from sapiens2.utils.devices import pick_device, pick_dtype
 from sapiens2.utils.model_index import find_release
-from sapiens2.utils.suggest import UnknownNameError, unknown_name
+from sapiens2.utils.suggest import UnknownNameError, check_names, unknown_name
 
 
 @pytest.mark.parametrize('look_up', [
@@ -33,3 +33,9 @@ def test_the_text_is_plain_and_survives_a_worker_process() -> None:
     error = UnknownNameError(unknown_name('ab', ['abc', 'x'], 'name'))
     expected = "unknown name: 'ab'. Did you mean 'abc'? Known: abc, x."
     assert str(error) == str(pickle.loads(pickle.dumps(error))) == expected
+
+
+def test_names_of_options_are_checked() -> None:
+    check_names(iter(['a']), iter(['a', 'b']), 'here')
+    with pytest.raises(UnknownNameError, match="here: unknown argument: 'ac'.*Known: a, b"):
+        check_names(['b', 'ac'], iter(['a', 'b']), 'here', 'argument')

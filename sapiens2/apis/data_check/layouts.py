@@ -82,7 +82,8 @@ def _beside(root: Path, splits: Sequence[str], images: Optional[str], read: bool
     for path in _json_files(root):
         if not read:
             passed.append(f'{path.name} (check it by its name)')
-        elif tuple(splits) != SPLITS and not any(split in path.stem for split in splits):
+        elif any(split in path.stem for split in SPLITS if split not in splits) \
+                and not any(split in path.stem for split in splits):
             passed.append(f'{path.name} (of another split by its name)')
         else:
             try:

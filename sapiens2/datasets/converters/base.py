@@ -17,7 +17,7 @@ import numpy as np
 
 from sapiens2.utils.atomic import atomic_path
 from sapiens2.utils.image_io import write_image
-from sapiens2.utils.suggest import UnknownNameError, unknown_name
+from sapiens2.utils.suggest import UnknownNameError, check_names, unknown_name
 
 
 class Item(NamedTuple):
@@ -101,9 +101,7 @@ class Converter(ABC):
     OPTIONS: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, source: Path, target: Path, link: bool = False, **options: Any) -> None:
-        for name in options:
-            if name not in self.OPTIONS:
-                raise UnknownNameError(f'{self.NAME}: ' + unknown_name(name, self.OPTIONS, 'option'))
+        check_names(options, self.OPTIONS, self.NAME)
         self.source, self.target, self.link = Path(source), Path(target), link
         self.options = {**self.OPTIONS, **options}
 

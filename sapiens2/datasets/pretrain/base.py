@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional, Union
 
 from sapiens2.datasets.base import BaseHumanDataset
 from sapiens2.datasets.errors import DataError, Fault, Kind
-from sapiens2.datasets.pretrain.options import with_options
 from sapiens2.datasets.samplers.order import Locality
 
 # Of folders that hold lists and indexes beside the images. Hidden ones are passed over when images are listed.
@@ -47,8 +47,11 @@ class PretrainDataset(BaseHumanDataset):
                  index_dir: Optional[str] = None,
                  metainfo: Optional[Mapping[str, Any]] = None,
                  lazy_init: bool = False) -> None:
+        for name, value in (('data_root', data_root), ('index_dir', index_dir)):
+            if not isinstance(value, (str, os.PathLike)) and (name, value) != ('index_dir', None) or value == '':
+                raise ValueError(f'{type(self).__name__}.{name} must be the path of a folder, got {value!r}')
         self.index_dir = None if index_dir is None else Path(index_dir)
-        super().__init__(data_root=str(data_root), pipeline=with_options(pipeline, pipeline_options or {}),
+        super().__init__(data_root=str(data_root), pipeline=pipeline, pipeline_options=pipeline_options,
                          metainfo=metainfo, lazy_init=lazy_init, serialize_data=False)
 
     def _join_prefix(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, Optional, Union
@@ -48,9 +48,13 @@ class PackedDataset(PretrainDataset):
 
     def __init__(self, data_root: str, files: Union[str, Sequence[str]], window: int, cache_dir: Optional[str] = None,
                  cache_gb: float = 100.0, **kwargs: Any) -> None:
-        if not isinstance(window, int) or window < 1:
-            raise ValueError(f'{type(self).__name__}.window must be a whole number of at least 1, got {window!r}')
-        self.patterns = [files] if isinstance(files, str) else list(files)
+        kind = type(self).__name__
+        if isinstance(window, bool) or not isinstance(window, int) or window < 1:
+            raise ValueError(f'{kind}.window must be a whole number of at least 1, got {window!r}')
+        is_number = isinstance(cache_gb, (int, float)) and not isinstance(cache_gb, bool)
+        if not is_number or not 0 <= cache_gb < float('inf'):
+            raise ValueError(f'{kind}.cache_gb must be a number of gigabytes, 0 or more, got {cache_gb!r}')
+        self.patterns = texts(files, f'{kind}.files', "'*.tar' for instance")
         self.window = window
         self.storage = Storage(cache_dir, int(cache_gb * 1e9))
         self._opened = ProcessCache(window + _SPARE)
@@ -64,6 +68,10 @@ class PackedDataset(PretrainDataset):
         Raises:
             DataError: naming ``path``, what is wrong in it and what to do.
         """
+        raise NotImplementedError
+
+    def fits(self, table: Table, stamp: Mapping[str, Any]) -> bool:
+        """Whether a table has the columns of ``scan``, with values that a file of this ``stamp`` can have."""
         raise NotImplementedError
 
     def scan_options(self) -> dict[str, Any]:
@@ -101,7 +109,7 @@ class PackedDataset(PretrainDataset):
             return self._unkept[number]
         path, stamp = self.paths[number], self.stamps[number]
         place = self._index_path(path)
-        table = read_table(place, stamp)
+        table = read_table(place, stamp, lambda table: self.fits(table, stamp))
         if table is None:
             with self.storage.open(path, stamp, whole=True) as file:
                 table = keep_table(place, self.scan(file, path), stamp)
@@ -132,6 +140,14 @@ class PackedDataset(PretrainDataset):
     def locate(self, sizes: Sequence[np.ndarray]) -> None:
         """Set up what finds image i, and ``locality``, from the groups' sizes of all files."""
         raise NotImplementedError
+
+
+def texts(value: Any, what: str, example: str) -> list[str]:
+    """``value``, one text or several, as a list; raises ValueError, naming ``what``, for anything else and for none."""
+    found = [value] if isinstance(value, str) else value
+    if not isinstance(found, (list, tuple)) or not found or not all(isinstance(item, str) and item for item in found):
+        raise ValueError(f'{what} must be a text or a list of texts, {example}, got {value!r}')
+    return list(found)
 
 
 def _raise_faults(faults: Sequence[Fault]) -> None:

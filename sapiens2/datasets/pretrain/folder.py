@@ -16,7 +16,7 @@ from rich.console import Console
 
 from sapiens2.datasets.errors import DataError, Fault, Kind
 from sapiens2.datasets.pretrain.base import INDEX_DIR, PretrainDataset
-from sapiens2.datasets.pretrain.tables import Table, keep_table, name_at, pack_names, read_table
+from sapiens2.datasets.pretrain.tables import Table, are_names, keep_table, name_at, pack_names, read_table
 from sapiens2.registry import DATASETS
 from sapiens2.utils.image_io import file_content
 from sapiens2.utils.image_list import IMAGE_ENDINGS, walk_folder
@@ -53,7 +53,7 @@ class PretrainFolderDataset(PretrainDataset):
         self._root = os.fspath(root)
         path = self._list_path(root)
         stamp = {'format': _FORMAT, 'root': self._root}
-        table = None if self.refresh else read_table(path, stamp)
+        table = None if self.refresh else read_table(path, stamp, _fits)
         if table is None or not self._is_current(table):
             if table is not None:
                 print_log(f'{path}: folders have changed since it was made, listing the images again', 'current')
@@ -103,6 +103,12 @@ class PretrainFolderDataset(PretrainDataset):
     def read(self, idx: int) -> bytes:
         """Content of image ``idx``."""
         return file_content(os.path.join(self._root, name_at(self._table, 'names', idx)), self.name(idx))[0]
+
+
+def _fits(table: Table) -> bool:
+    """Whether the columns of a list belong together; a folder without images has none."""
+    return (are_names(table, 'folders', len(table['times'])) and table['times'].dtype == np.int64
+            and are_names(table, 'names', len(table['names_ends'])))
 
 
 def _time(folder: str) -> Optional[int]:

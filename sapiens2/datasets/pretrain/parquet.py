@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO, Optional, Union
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from sapiens2.datasets.errors import DataError, Fault, Kind
 from sapiens2.datasets.pretrain.files import PackedDataset
 from sapiens2.datasets.pretrain.process_cache import ProcessCache
-from sapiens2.datasets.pretrain.tables import Table
+from sapiens2.datasets.pretrain.tables import Table, whole_numbers
 from sapiens2.datasets.samplers.order import Locality
 from sapiens2.registry import DATASETS
 from sapiens2.utils.image_io import ImageReadError
@@ -30,8 +30,8 @@ class PretrainParquetDataset(PackedDataset):
     Args:
         data_root: see ``PackedDataset``.
         files: see ``PackedDataset``; ``**/*.parquet`` searches sub-folders too.
-        column: of binary values that are contents of image files, or of structures with such a field ``bytes``, as
-            Hugging Face stores pictures.
+        column: of binary values of any kind that are contents of image files, or of structures with such a field
+            ``bytes``, as Hugging Face stores pictures.
         window: row groups that are mixed at a time while shuffling.
         kwargs: of ``PackedDataset``.
     """
@@ -56,16 +56,25 @@ class PretrainParquetDataset(PackedDataset):
             raise DataError(Fault(Kind.EMPTY, path, 'holds no row', 'files', 'leave it out of files'))
         return {'sizes': np.array(rows, dtype=np.int64)}
 
+    def fits(self, table: Table, stamp: Mapping[str, Any]) -> bool:
+        """See ``PackedDataset``."""
+        return whole_numbers(table['sizes']) and bool(table['sizes'].sum() > 0)
+
     def _check_column(self, schema: Any, path: str) -> None:
         import pyarrow.types as types
 
         if self.column not in schema.names:
             raise DataError(Fault(Kind.MISSING_FIELD, path, unknown_name(self.column, schema.names, 'column'), 'column',
                                   'set column of the data set'))
+        if schema.names.count(self.column) > 1:
+            raise DataError(Fault(Kind.AMBIGUOUS, path, f'{schema.names.count(self.column)} columns are called '
+                                  f'{self.column!r}', 'column', 'write the file again with a name for each'))
         kind = schema.field(self.column).type
         if types.is_struct(kind) and kind.get_field_index(_BYTES) >= 0:
             kind = kind.field(_BYTES).type
-        if not (types.is_binary(kind) or types.is_large_binary(kind)):
+        inner = kind.value_type if types.is_dictionary(kind) else kind
+        if not any(is_kind(inner) for is_kind in (types.is_binary, types.is_large_binary, types.is_binary_view,
+                                                  types.is_fixed_size_binary)):
             raise DataError(Fault(Kind.WRONG_TYPE, path, f'column {self.column!r} holds {kind}, not the contents of '
                                   'image files (binary)', 'column', 'set column of the data set to the one that does; '
                                   'addresses are not followed, so download the images first'))
@@ -97,9 +106,16 @@ class PretrainParquetDataset(PackedDataset):
         return f'{self.paths[number]}: row {row} of row group {group}'
 
     def read(self, idx: int) -> bytes:
-        """Content of image ``idx``."""
+        """Content of image ``idx``.
+
+        Raises:
+            ImageReadError: if the row is empty, or its row group is damaged: then so are all its rows.
+        """
         number, group, row = self._find(idx)
-        content: Optional[bytes] = self._groups.get((number, group), lambda: self._column(number, group))[row].as_py()
+        column = self._groups.get((number, group), lambda: self._column(number, group))
+        if isinstance(column, str):
+            raise ImageReadError(self.name(idx), column)
+        content: Optional[bytes] = column[row].as_py()
         if not content:
             raise ImageReadError(self.name(idx), f'column {self.column!r} is empty in this row')
         return content
@@ -110,19 +126,30 @@ class PretrainParquetDataset(PackedDataset):
         return self._opened.get(number, lambda: _parquet_file(self.storage.open(path, self.stamps[number]), path))
 
     def _column(self, number: int, group: int) -> Any:
-        """The values of one row group."""
+        """The values of one row group; the reason, if it cannot be read."""
         import pyarrow
         import pyarrow.compute
 
-        file, path = self.opened(number), self.paths[number]
+        file = self.opened(number)
         is_struct = pyarrow.types.is_struct(file.schema_arrow.field(self.column).type)
         name = f'{self.column}.{_BYTES}' if is_struct else self.column
         try:
             column = file.read_row_group(group, columns=[name], use_threads=False).column(self.column)
         except (pyarrow.ArrowException, OSError) as error:
-            raise DataError(Fault(Kind.UNREADABLE, path, f'row group {group} is damaged: {error}', 'files',
-                                  'copy or download it again, or leave it out of files')) from error
+            self._check_unchanged(number)
+            return (f'row group {group} is damaged, so none of its rows can be read ({error}); copy or download '
+                    'the file again')
+        if len(column) != file.metadata.row_group(group).num_rows:
+            return f'row group {group} is damaged, it has {len(column)} rows where its file lists others'
         return pyarrow.compute.struct_field(column, _BYTES) if is_struct else column
+
+
+    def _check_unchanged(self, number: int) -> None:
+        """Raise DataError if a file that cannot be read is damaged because it was written again meanwhile."""
+        path, stamp = self.paths[number], self.stamps[number]
+        if any(self.storage.stamp(path)[key] != stamp[key] for key in ('size', 'version')):
+            raise DataError(Fault(Kind.UNREADABLE, path, 'has changed since it was indexed', 'files',
+                                  'do not change it while it is trained on; start again'))
 
 
 def _parquet_file(file: BinaryIO, path: str) -> Any:
@@ -133,7 +160,7 @@ def _parquet_file(file: BinaryIO, path: str) -> Any:
         raise ImportError(f'{path}: reading Parquet needs the package pyarrow; pip install "sapiens2[parquet]"') \
             from error
     try:
-        return pyarrow.parquet.ParquetFile(file)
+        return pyarrow.parquet.ParquetFile(file, page_checksum_verification=True)
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(Fault(Kind.UNREADABLE, path, f'is no Parquet file, or cut off or damaged: {error}', 'files',
                               'copy or download it again, or leave it out of files')) from error

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import tarfile
+from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO, Optional, Union
 
 import numpy as np
 
 from sapiens2.datasets.errors import DataError, Fault, Kind
-from sapiens2.datasets.pretrain.files import PackedDataset
-from sapiens2.datasets.pretrain.tables import Table, name_at
+from sapiens2.datasets.pretrain.files import PackedDataset, texts
+from sapiens2.datasets.pretrain.tables import Table, are_names, name_at, whole_numbers
 from sapiens2.datasets.pretrain.tar_index import index_tar
+from sapiens2.datasets.pretrain.storage import is_remote
 from sapiens2.datasets.samplers.order import Locality
 from sapiens2.registry import DATASETS
 from sapiens2.utils.image_io import MAX_BYTES, ImageReadError
 
-_FORMAT = 1
+_FORMAT = 2
+_HEADER = 512
 
 
 @DATASETS.register_module()
@@ -35,7 +39,7 @@ class PretrainShardsDataset(PackedDataset):
 
     def __init__(self, data_root: str, files: Union[str, Sequence[str]] = '*.tar',
                  images: Optional[Sequence[str]] = None, window: int = 16, **kwargs: Any) -> None:
-        self.images = [images] if isinstance(images, str) else images
+        self.images = None if images is None else texts(images, f'{type(self).__name__}.images', "'jpg' for instance")
         super().__init__(data_root=data_root, files=files, window=window, **kwargs)
 
     def scan_options(self) -> dict[str, Any]:
@@ -45,6 +49,12 @@ class PretrainShardsDataset(PackedDataset):
     def scan(self, file: BinaryIO, path: str) -> dict[str, np.ndarray]:
         """Where the pictures lie."""
         return index_tar(file, path, self.images)
+
+    def fits(self, table: Table, stamp: Mapping[str, Any]) -> bool:
+        """See ``PackedDataset``: all members lie in the file."""
+        offsets, sizes = table['offsets'], table['sizes']
+        return (whole_numbers(offsets) and whole_numbers(sizes) and len(offsets) == len(sizes)
+                and bool((offsets <= stamp['size'] - sizes).all()) and are_names(table, 'names', len(sizes)))
 
     def sizes_in(self, index: Table) -> np.ndarray:
         """A tar file is one group."""
@@ -80,9 +90,30 @@ class PretrainShardsDataset(PackedDataset):
         if size > MAX_BYTES:
             raise ImageReadError(self.name(idx), f'{size:,} bytes are more than the limit of {MAX_BYTES:,}')
         file = self.opened(number)
+        if not self._is_same(file, number, idx, offset, size):
+            raise self._changed(idx, 'is another one than when it was indexed')
         file.seek(offset)
         content = file.read(size)
         if len(content) < size:
-            raise DataError(Fault(Kind.UNREADABLE, self.name(idx), 'the tar file has become shorter since it was '
-                                  'indexed', 'files', 'do not change it while it is trained on; start again'))
+            raise self._changed(idx, 'has become shorter since it was indexed')
         return content
+
+    def _is_same(self, file: BinaryIO, number: int, idx: int, offset: int, size: int) -> bool:
+        """Whether a local file has the size and time of the index, or else still has this member where it was."""
+        if is_remote(self.paths[number]):
+            return True
+        status, stamp = os.fstat(file.fileno()), self.stamps[number]
+        if (status.st_size, str(status.st_mtime_ns)) == (stamp['size'], stamp['version']) or status.st_size < offset:
+            return True  # what is too short is found when it is read
+        file.seek(offset - _HEADER)
+        try:
+            member = tarfile.TarInfo.frombuf(file.read(_HEADER), 'utf-8', 'surrogateescape')
+        except tarfile.HeaderError:
+            return False
+        name = name_at(self.index(number), 'names', idx - int(self._ends[number] - self.locality.sizes[number]))
+        # Headers hold a part of long names, and none of other alphabets.
+        return member.size == size and (member.name == name or len(name) >= 100 or not name.isascii())
+
+    def _changed(self, idx: int, how: str) -> DataError:
+        return DataError(Fault(Kind.UNREADABLE, self.name(idx), f'the tar file {how}', 'files',
+                               'do not change it while it is trained on; start again'))

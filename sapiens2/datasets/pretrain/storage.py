@@ -61,17 +61,19 @@ class Storage:
         self.cache_bytes = cache_bytes
 
     def expand(self, root: str, patterns: Sequence[str]) -> list[str]:
-        """Paths and addresses that ``patterns``, relative to ``root``, name with braces and wildcards; in order.
+        """Paths and addresses that ``patterns``, relative to ``root``, name with braces and wildcards; in order, each
+        once, however often and in whatever way it is named.
 
         Raises:
             DataError: if a pattern with a wildcard matches nothing.
         """
-        found: dict[str, None] = {}
+        found: dict[str, str] = {}
         for pattern in patterns:
             for item in expand_braces(pattern):
                 place = item if is_remote(item) or os.path.isabs(item) else f'{root.rstrip("/")}/{item}'
-                found.update(dict.fromkeys(self._matches(place) if glob.has_magic(item) else [place]))
-        return list(found)
+                for match in self._matches(place) if glob.has_magic(item) else [place]:
+                    found.setdefault(match if is_remote(match) else os.path.abspath(match), match)
+        return list(found.values())
 
     def _matches(self, place: str) -> list[str]:
         if is_remote(place):

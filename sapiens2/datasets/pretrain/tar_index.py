@@ -13,6 +13,7 @@ from sapiens2.datasets.pretrain.tables import pack_names
 from sapiens2.utils.image_list import IMAGE_ENDINGS
 
 _BLOCK = 512
+_CHUNK = 1 << 20
 _COMPRESSED = {b'\x1f\x8b': 'gunzip', b'BZh': 'bunzip2', b'\xfd7zXZ': 'unxz', b'\x28\xb5\x2f\xfd': 'unzstd'}
 _COPY = 'copy or download it again, or leave it out of files'
 _SHOWN = 6
@@ -64,6 +65,12 @@ def index_tar(file: BinaryIO, path: str, endings: Optional[Sequence[str]] = None
     file.seek(end)
     if file.read(_BLOCK) != bytes(_BLOCK):
         raise DataError(_broken(file, path, last, f'no member, and no end mark, at byte {end:,}'))
+    more = _first_byte_after(file, end)
+    if more is not None:
+        raise DataError(Fault(
+            Kind.UNREADABLE, Place(path, last) if last else path, 'the end mark of the tar file follows at byte '
+            f'{end:,}, and yet there is more at byte {more:,}: a part of the file is missing (zeros), or several files '
+            'were joined with cat', 'files', _COPY + '; list tar files one by one rather than joined'))
     if not found:
         kinds = ', '.join(list(others)[:_SHOWN]) or 'nothing'
         raise DataError(Fault(Kind.EMPTY, path, f'holds no picture with an ending of {" ".join(suffixes)}; it holds '
@@ -71,6 +78,17 @@ def index_tar(file: BinaryIO, path: str, endings: Optional[Sequence[str]] = None
                               'leave the file out of files'))
     places = np.array(list(found.values()), dtype=np.int64)
     return {**pack_names(found, 'names'), 'offsets': places[:, 0], 'sizes': places[:, 1]}
+
+
+def _first_byte_after(file: BinaryIO, start: int) -> Optional[int]:
+    """Where the first byte other than zero is, from ``start`` on."""
+    file.seek(start)
+    while chunk := file.read(_CHUNK):
+        rest = chunk.lstrip(b'\0')
+        if rest:
+            return start + len(chunk) - len(rest)
+        start += len(chunk)
+    return None
 
 
 def _check_sample(samples: dict[str, str], path: str, name: str, base: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from sapiens2.datasets.errors import DataError, Fault, Kind
 from sapiens2.datasets.transforms.fields import FIELDS, Results, move_points, raster_fault
-from sapiens2.datasets.transforms.view import View
+from sapiens2.datasets.transforms.view import View, resize_matrix
 
 
 class LazyResults(UserDict):
@@ -66,13 +66,17 @@ class LazyResults(UserDict):
         raster = self.data[name]
         return raster if self._outstanding is None else self._outstanding.sample(name, raster)
 
-    def settle(self) -> LazyResults:
-        """Do what is outstanding; returns itself."""
+    def settle(self, target_stride: int = 1) -> LazyResults:
+        """Do what is outstanding, the fields beside the picture smaller by ``target_stride``; returns itself."""
         view, self._outstanding = self._outstanding, None
-        if view is not None:
-            for name in FIELDS:
-                if name in self.data:
-                    self.data[name] = view.sample(name, self.data[name])
+        if view is None:
+            return self
+        small = view if target_stride == 1 else view.resized(tuple(side // target_stride for side in view.size))
+        for name in FIELDS:
+            if name in self.data:
+                self.data[name] = (view if name == 'img' else small).sample(name, self.data[name])
+        if small is not view and 'K' in self.data:
+            self.data['K'] = (resize_matrix(view.size, small.size) @ self.data['K']).astype(np.float32)
         return self
 
     def __getitem__(self, key: str) -> Any:

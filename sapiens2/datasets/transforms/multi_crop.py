@@ -19,7 +19,7 @@ from sapiens2.datasets.transforms.fields import Results
 from sapiens2.registry import TRANSFORMS
 from sapiens2.utils.encoded_image import EncodedImage, reduction_for
 from sapiens2.utils.image_io import file_content
-from sapiens2.utils.suggest import UnknownNameError, unknown_name
+from sapiens2.utils.suggest import check_names
 
 # Up to this many source pixels for one, bilinear interpolation is as near to an ideal filter as averaging areas is
 # (41 against 42 dB on photographs), in a fifth of the time.
@@ -49,21 +49,20 @@ class Crops:
         Raises:
             ValueError: naming ``what`` and the value that cannot work.
         """
-        known = [field.name for field in fields(cls)]
-        for name in values:
-            if name not in known:
-                raise UnknownNameError(f'{what}: ' + unknown_name(name, known, 'argument'))
+        check_names(values, [field.name for field in fields(cls)], what, 'argument')
+        if 'size' not in values:
+            raise ValueError(f'{what}.size is missing: (H, W) in pixels')
         crops = cls(**{name: tuple(value) if isinstance(value, (list, tuple)) else value
                        for name, value in values.items()})
-        if len(crops.size) != 2 or not all(isinstance(side, int) and side > 0 for side in crops.size):
+        if not _are_numbers(crops.size, int) or min(crops.size) < 1:
             raise ValueError(f'{what}.size must be (H, W) in pixels, got {crops.size!r}')
-        if not isinstance(crops.number, int) or crops.number < 0:
+        if isinstance(crops.number, bool) or not isinstance(crops.number, int) or crops.number < 0:
             raise ValueError(f'{what}.number must be a whole number of at least 0, got {crops.number!r}')
         for name, most in (('area', 1.0), ('stretch', float('inf'))):
-            low, high = getattr(crops, name)
-            if not 0 < low <= high <= most:
+            limits = getattr(crops, name)
+            if not _are_numbers(limits, (int, float)) or not 0 < limits[0] <= limits[1] <= most:
                 raise ValueError(f'{what}.{name} must be two numbers above 0, the smaller first'
-                                 + f', at most {most:g}' * (most == 1) + f'; got {(low, high)}')
+                                 + f', at most {most:g}' * (most == 1) + f'; got {limits!r}')
         return crops
 
     def draw(self, picture: tuple[int, int]) -> tuple[float, float, float, float]:
@@ -106,8 +105,8 @@ class MultiCrop(Step):
                                                  'MultiCrop.local_crops')
         if self.kinds['global_crops'].number == 0:
             raise ValueError('MultiCrop.global_crops.number must be at least 1')
-        if not 0 <= flip_prob <= 1:
-            raise ValueError(f'MultiCrop.flip_prob must lie in [0, 1], not {flip_prob}')
+        if not isinstance(flip_prob, (int, float)) or not 0 <= flip_prob <= 1:
+            raise ValueError(f'MultiCrop.flip_prob must lie in [0, 1], not {flip_prob!r}')
         self.flip_prob = flip_prob
 
     def check(self, results: Results) -> None:
@@ -135,6 +134,12 @@ class MultiCrop(Step):
         results.update(ori_shape=size, img_shape=self.kinds['global_crops'].size)
         results.pop('img_bytes', None)
         return results
+
+
+def _are_numbers(value: Any, kind: Any) -> bool:
+    """Whether ``value`` is two numbers."""
+    return isinstance(value, tuple) and len(value) == 2 and all(
+        isinstance(item, kind) and not isinstance(item, bool) for item in value)
 
 
 def _encoded(results: Results) -> EncodedImage:

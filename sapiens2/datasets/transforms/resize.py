@@ -45,11 +45,21 @@ class Resize(Step):
         size: (H, W) of the result, pixels.
         keep_ratio: whether the shape is kept.
         pad_val: grey value of the border, 0 to 255.
+        target_stride: pixels of the picture along a side of a pixel of the other fields, for a network whose output is
+            so many times smaller than its input. ``K`` then belongs to the fields. No geometric step can follow.
+
+    Raises:
+        ValueError: for a stride that does not divide the size, or is to keep the shape.
     """
 
     needs = ('img',)
 
-    def __init__(self, size: tuple[int, int], keep_ratio: bool = False, pad_val: float = 0.0) -> None:
+    def __init__(self, size: tuple[int, int], keep_ratio: bool = False, pad_val: float = 0.0,
+                 target_stride: int = 1) -> None:
+        if target_stride < 1 or any(side % target_stride for side in size) or (keep_ratio and target_stride > 1):
+            raise ValueError(f'Resize: target_stride {target_stride} must divide the size {tuple(size)}, and be 1 with '
+                             'keep_ratio, whose borders it could cut through')
+        self.target_stride = target_stride
         self.size = tuple(size)
         self.keep_ratio = keep_ratio
         self.pad_val = pad_val
@@ -59,7 +69,8 @@ class Resize(Step):
         results = LazyResults.of(results)
         results['padding'] = (0, 0, 0, 0)
         if not self.keep_ratio:
-            return results.look(results.view.resized(self.size))
+            results.look(results.view.resized(self.size))
+            return results if self.target_stride == 1 else results.settle(self.target_stride)
         inner = fit_size(results.view.size, self.size)
         results.look(results.view.resized(inner, cv2.INTER_LINEAR))
         free_y, free_x = self.size[0] - inner[0], self.size[1] - inner[1]

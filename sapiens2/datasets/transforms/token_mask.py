@@ -29,9 +29,9 @@ class RandomTokenMask(Step):
     needs = ('global_crops',)
 
     def __init__(self, ratio: float = 0.75, token_size: int = 16) -> None:
-        if not 0 <= ratio < 1:
-            raise ValueError(f'RandomTokenMask.ratio must be at least 0 and below 1, not {ratio}')
-        if not isinstance(token_size, int) or token_size < 1:
+        if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 0 <= ratio < 1:
+            raise ValueError(f'RandomTokenMask.ratio must be at least 0 and below 1, not {ratio!r}')
+        if isinstance(token_size, bool) or not isinstance(token_size, int) or token_size < 1:
             raise ValueError(f'RandomTokenMask.token_size must be a number of pixels, not {token_size!r}')
         self.ratio, self.token_size = ratio, token_size
 

@@ -14,6 +14,7 @@ from torch.distributed.tensor import DTensor
 
 from sapiens2.engine.checkpoints import AVERAGED_WEIGHTS, TRAINING_WEIGHTS
 from sapiens2.registry import HOOKS
+from sapiens2.utils.own_part import own_part
 
 
 @HOOKS.register_module()
@@ -102,7 +103,7 @@ class EMAHook(Hook):
         """Exchange weights and averages; only parts of sharded ones, whose place is fixed, are copied."""
         for name, parameter in self._parameters.items():
             if isinstance(parameter, DTensor):
-                ours, average = parameter.to_local().detach(), self._averages[name].to_local()
+                ours, average = own_part(parameter).detach(), own_part(self._averages[name])
                 kept = ours.clone()
                 ours.copy_(average)
                 average.copy_(kept)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional
 
@@ -30,11 +30,13 @@ class LoggerHook(MMEngineLoggerHook):
     Figures of single classes go to the log file and to ``scalars.json`` alone: there may be hundreds.
 
     Args:
+        file_only: beginnings of the names of figures of training that the files have and the screen does not.
         kwargs: of MMEngine's hook; ``interval`` counts iterations, which are updates.
     """
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, file_only: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self.file_only = tuple(file_only)
         self._is_first = True
 
     def before_train(self, runner: Runner) -> None:
@@ -83,5 +85,6 @@ class LoggerHook(MMEngineLoggerHook):
         if self._is_first or self.every_n_inner_iters(batch_idx, self.interval) or batch_idx + 1 == runner.max_iters:
             self._is_first = False
             tag, line = runner.log_processor.get_log_after_iter(runner, batch_idx, 'train')
-            runner.logger.info(line)
+            shown = [part for part in line.split('  ') if not part.startswith(self.file_only)]
+            runner.logger.info(line, extra={'brief': '  '.join(shown)})
             runner.visualizer.add_scalars(tag, step=batch_idx + 1, file_path=self.json_log_path)

@@ -12,6 +12,7 @@ from mmengine.runner import Runner
 from torch import Tensor
 
 from sapiens2.engine.hooks.sample_pictures import SamplePicturesHook
+from sapiens2.models.pretrainers.mae import visible_mask
 from sapiens2.registry import HOOKS
 from sapiens2.structures.names import sample_name
 from sapiens2.visualization.layout import contact_sheet
@@ -56,7 +57,6 @@ def hide(images: Tensor, visible: Tensor, token_size: int) -> Tensor:
     """Images (B, 3, H, W), uint8, with all but the tokens ``visible`` (B, n) in grey."""
     batch, _, height, width = images.shape
     rows, columns = height // token_size, width // token_size
-    is_visible = torch.zeros(batch, rows * columns, dtype=torch.bool).scatter_(1, visible.cpu(), True)
-    is_visible = is_visible.view(batch, 1, rows, columns)
+    is_visible = visible_mask(visible.cpu(), rows * columns).view(batch, 1, rows, columns)
     is_visible = is_visible.repeat_interleave(token_size, 2).repeat_interleave(token_size, 3)
     return torch.where(is_visible.to(images.device), images, torch.full_like(images, HIDDEN))

@@ -21,7 +21,7 @@ from sapiens2.utils.image_io import write_image
 from sapiens2.visualization import draw_field, draw_people
 from sapiens2.visualization.layout import beside, contact_sheet, fit_square
 from sapiens2.visualization.maps import depth_bar, depth_range, depth_to_bgr
-from sapiens2.visualization.pictures import DRAWABLE_FIELDS, drawable
+from sapiens2.visualization.pictures import DRAWABLE_FIELDS, at_size_of, drawable, raster_size
 
 
 @HOOKS.register_module()
@@ -33,7 +33,7 @@ class SamplePicturesHook(Hook):
     random in training is touched.
 
     Args:
-        interval: iterations between pictures; the first iteration of the run gets some, too.
+        interval: iterations between pictures; the first and the last iteration of the run get some, too.
         samples: at most so many samples a picture.
         score_thr: key points whose heat map peaks lower are not drawn.
         tile: pixels of the longer side of a picture of one sample.
@@ -50,7 +50,8 @@ class SamplePicturesHook(Hook):
     def after_train_iter(self, runner: Runner, batch_idx: int, data_batch: Optional[Mapping[str, Any]] = None,
                          outputs: Optional[Mapping[str, Tensor]] = None) -> None:
         """Draw, if it is time. All processes do, since one may need the others' parts of the model; one writes."""
-        if batch_idx and not self.every_n_inner_iters(batch_idx, self.interval):
+        is_end = batch_idx in (0, runner.max_iters - 1)
+        if not (is_end or self.every_n_inner_iters(batch_idx, self.interval)):
             return
         if not (runner.strategy.all_write or is_main_process()):
             return
@@ -96,6 +97,7 @@ class SamplePicturesHook(Hook):
                   for fields in (sample.gt_fields, sample.pred_fields)]
         if field in ('depth', 'pointmap'):
             return self._depths(*(value[..., 2] if field == 'pointmap' else value for value in values))
+        image = at_size_of(sample.gt_fields, image)
         return [draw_field(field, image, value, False, meta) for value in values]
 
     def _depths(self, target: np.ndarray, prediction: np.ndarray) -> list[np.ndarray]:
@@ -110,9 +112,9 @@ class SamplePicturesHook(Hook):
 
 
 def _in_input_frame(sample: DataSample, image: Tensor) -> DataSample:
-    """A copy whose prediction has the size and frame of the network input, (C, H, W) ``image``."""
+    """A copy whose prediction has the size of its targets, and the frame of the network input, (C, H, W) ``image``."""
     height, width = (int(side) for side in image.shape[-2:])
-    known = DataSample(metainfo={**sample.metainfo, 'ori_shape': (height, width), 'padding': (0, 0, 0, 0),
+    known = DataSample(metainfo={**sample.metainfo, 'ori_shape': raster_size(sample.gt_fields) or (height, width), 'padding': (0, 0, 0, 0),
                                  'input_center': ((width - 1) / 2, (height - 1) / 2),
                                  'input_scale': (width - 1.0, height - 1.0)})
     known.gt_fields = sample.gt_fields

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any, Optional
@@ -19,6 +20,8 @@ from mmengine.runner import Runner
 from sapiens2.registry import HOOKS
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# Seconds in which a second signal is the first one again: a scheduler gives it to a process, and torchrun hands it on.
+SAME_SIGNAL = 2
 
 
 def start_worker(worker_id: int, then: Optional[Callable[[int], None]] = None) -> None:
@@ -60,6 +63,8 @@ class StopHook(Hook):
     that iteration have run, the signal waits, since weights, optimizer and schedule do not belong together then. Where
     processes need one another for every iteration (``Strategy.all_stop``), a signal to any of them waits for the end of
     the iteration and ends them all.
+
+    A second signal ends the program as it would without this hook, and nothing more is saved.
     """
 
     priority = 'VERY_HIGH'
@@ -69,10 +74,11 @@ class StopHook(Hook):
         self._before: dict[int, Any] = {}
         self._must_wait = self._together = False
         self._signal: Optional[int] = None
+        self._since = 0.0  # when it came
 
     def before_train(self, runner: Runner) -> None:
         """Take over the signals."""
-        self._process, self._together = os.getpid(), runner.strategy.all_stop
+        self._process, self._together, self._signal = os.getpid(), runner.strategy.all_stop, None
         if threading.current_thread() is threading.main_thread():  # the only one that may
             self._before = {number: signal.signal(number, self._handle) for number in SIGNALS}
         runner.optim_wrapper.optimizer.register_step_pre_hook(self._wait)
@@ -102,11 +108,11 @@ class StopHook(Hook):
     def _handle(self, number: int, frame: Optional[FrameType]) -> None:
         if os.getpid() != self._process:
             return  # a worker that has inherited this and has not come to ``start_worker`` yet
-        if self._together and self._signal is not None:
-            self.release()  # a second one ends the program
-            raise Stopped(signal.Signals(number).name)
-        if self._must_wait or self._together:
-            self._signal = number
-        else:
-            self.release()  # a second signal ends the program while the checkpoint is written
-            raise Stopped(signal.Signals(number).name)
+        if self._signal is None:
+            self._signal, self._since = number, time.monotonic()
+            if not (self._must_wait or self._together):
+                raise Stopped(signal.Signals(number).name)
+        elif time.monotonic() - self._since >= SAME_SIGNAL:
+            # No ``Stopped``: to save may take all processes, and the others do not know of this one's signal.
+            self.release()
+            signal.raise_signal(number)

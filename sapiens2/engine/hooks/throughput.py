@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Mapping
 from typing import Any, Optional
@@ -13,12 +14,25 @@ from mmengine.hooks import Hook
 from mmengine.runner import Runner
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import flop_registry
+from torch.utils.flop_counter import flop_registry, sdpa_flop_count
 
 from sapiens2.models.backbones.base import VisionTransformer
 from sapiens2.registry import HOOKS
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
+
 _BACKWARD = 2  # the backward pass of a product takes twice the work of the forward pass
+
+
+def _attention_on_cpu(query: Tensor, key: Tensor, value: Tensor, *_: Any, **__: Any) -> int:
+    return sdpa_flop_count(query.shape, key.shape, value.shape)
+
+
+# torch counts the other kernels of attention.
+_FORMULAS = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention_on_cpu, **flop_registry}
 
 
 class _ModelFlops(TorchDispatchMode):
@@ -31,7 +45,7 @@ class _ModelFlops(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: Optional[dict] = None) -> Any:
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
-        count = flop_registry.get(func._overloadpacket)
+        count = _FORMULAS.get(func._overloadpacket)
         if count is not None:
             trained = any(isinstance(value, Tensor) and value.requires_grad for value in args)
             self.total += count(*args, **kwargs, out_val=result) * (1 + _BACKWARD * trained)
@@ -47,7 +61,8 @@ class ThroughputHook(Hook):
       pass need, over those that the devices could do in that time. What is computed a second time to save memory is not
       counted;
     * ``data_wait``, the share of the time for which the first process waited for batches;
-    * ``peak_memory_gb``, the most that torch had taken on the device of the first process; of the process on a CPU.
+    * ``peak_memory_gb``, the most that torch had taken on the device of the first process; of the process on a CPU
+      (not on Windows, which does not say).
 
     Operations are counted once, in the first batch of the run (which takes longer for it).
 
@@ -107,12 +122,15 @@ class ThroughputHook(Hook):
         if self.peak_tflops is not None and self._flops:
             hub.update_scalar('train/mfu', self._flops * batches / seconds / (self.peak_tflops * 1e12))
         hub.update_scalar('train/data_wait', loop.waited / seconds)
-        hub.update_scalar('train/peak_memory_gb', _peak_memory() / 1e9)
+        if (peak := _peak_memory()) is not None:
+            hub.update_scalar('train/peak_memory_gb', peak / 1e9)
 
 
-def _peak_memory() -> int:
-    """Bytes."""
+def _peak_memory() -> Optional[int]:
+    """Bytes, None where the system does not say."""
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated()
-    import resource  # not on Windows, where there is no accelerator-less training to measure either
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    if resource is None:
+        return None
+    unit = 1 if sys.platform == 'darwin' else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

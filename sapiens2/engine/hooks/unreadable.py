@@ -57,8 +57,12 @@ class UnreadableImagesHook(Hook):
         """Read the list of the run before, and let the data set skip."""
         path = self._path(runner)
         if path.exists():
-            entries = [json.loads(line) for line in path.read_text(encoding='utf-8').splitlines()]
-            self.files = {entry['path']: entry['reason'] for entry in entries}
+            for number, line in enumerate(path.read_text(encoding='utf-8', errors='replace').splitlines(), 1):
+                try:
+                    entry = json.loads(line)
+                    self.files[str(entry['path'])] = str(entry['reason'])
+                except (ValueError, KeyError, TypeError):
+                    runner.logger.warning(f'{path}: line {number} is damaged and left out.')
         # Other loops do not show the hook every batch, so what they pass over would be lost.
         runner.train_dataloader.dataset.skip_unreadable = isinstance(runner.train_loop, UpdateTrainLoop)
 

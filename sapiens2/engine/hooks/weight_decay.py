@@ -11,8 +11,9 @@ from mmengine.runner import Runner
 from sapiens2.models.pretrainers.schedules import build_schedule
 from sapiens2.registry import HOOKS
 
-# Of a parameter group, saved with the optimizer as torch's schedulers save initial_lr.
-_INITIAL = 'initial_weight_decay'
+# Of a parameter group, saved with the optimizer: its weight decay over that of a group whose ratio is one. A run that
+# is resumed finds what the schedule has made of the decay, and its config may hold another one.
+_RATIO = 'weight_decay_ratio'
 
 
 @HOOKS.register_module()
@@ -44,11 +45,11 @@ class WeightDecayHook(Hook):
             schedule = {'start': self._base, **schedule}
         self._value = build_schedule(schedule, 'custom_hooks: WeightDecayHook.schedule')
         for group in optimizer.param_groups:
-            group.setdefault(_INITIAL, group['weight_decay'])
+            group.setdefault(_RATIO, group['weight_decay'] / self._base)
 
     def before_train_iter(self, runner: Runner, batch_idx: int, data_batch: Optional[Mapping[str, Any]] = None) -> None:
         """Set it."""
-        factor = self._value(batch_idx, runner.max_iters) / self._base
+        decay = self._value(batch_idx, runner.max_iters)
         for group in runner.optim_wrapper.optimizer.param_groups:
-            group['weight_decay'] = group[_INITIAL] * factor
-        runner.message_hub.update_scalar('train/weight_decay', self._base * factor)
+            group['weight_decay'] = group[_RATIO] * decay
+        runner.message_hub.update_scalar('train/weight_decay', decay)

@@ -20,6 +20,8 @@ Result = TypeVar('Result')
 class Strategy(ABC):
     """Spreads a model over processes. The runner asks it wherever a model that is in parts differs from a whole one.
 
+    What is not abstract does what is right where every process has the whole model.
+
     Attributes:
         checkpoint_name: of the file or folder that ``write`` makes, with the iteration in braces.
         all_write: every process has to call ``write``; otherwise the first one alone does.
@@ -42,7 +44,6 @@ class Strategy(ABC):
     def initialise(self, runner: Sapiens2Runner) -> None:
         """Give the model its initial values."""
 
-    @abstractmethod
     def check_fine_tuning(self, fine_tuning: FineTuning) -> None:
         """Raise ConfigError if this way of training a part of the model is not possible."""
 
@@ -50,7 +51,6 @@ class Strategy(ABC):
     def load(self, model: nn.Module, filename: Union[str, Path], strict: bool) -> None:
         """Fill the model from weights in any format; raises as ``load_checkpoint``."""
 
-    @abstractmethod
     def synchronise_gradients(self, model: nn.Module, wanted: bool) -> None:
         """Say before a batch whether its backward pass is the last one of an update."""
 
@@ -58,11 +58,9 @@ class Strategy(ABC):
     def write(self, runner: Sapiens2Runner, checkpoint: Mapping[str, Any], path: Path) -> None:
         """Write the state of a run, whole or not at all; it may still be under way afterwards, until ``wait``."""
 
-    @abstractmethod
     def wait(self) -> None:
         """Return when what ``write`` began is written; raises what went wrong."""
 
-    @abstractmethod
     def poll(self) -> None:
         """Raise what went wrong in writing, if that has ended; called once an iteration."""
 
@@ -75,9 +73,14 @@ class Strategy(ABC):
         """Raise CheckpointError or OSError unless a run can go on from the checkpoint; the same in all processes."""
 
     @abstractmethod
+    def compare(self, filename: Path) -> None:
+        """Read a checkpoint in many files once and compare it with its checksums, before weights are taken from it; the
+        same in all processes. Raises CheckpointError."""
+
     def agree(self, decide: Callable[[], Result]) -> Result:
         """``decide()``, the same in all processes where they have to agree."""
+        return decide()
 
-    @abstractmethod
     def any(self, value: bool) -> bool:
         """Whether ``value`` is true in any process that has to agree with this one."""
+        return value

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from mmengine.device import get_device
 from mmengine.model import is_model_wrapper
@@ -12,7 +12,6 @@ from mmengine.runner import Runner
 from torch import nn
 
 from sapiens2.engine.checkpoints import read_meta, read_training_state, write_training_state
-from sapiens2.engine.fine_tuning import FineTuning
 from sapiens2.engine.strategies.base import Strategy
 from sapiens2.engine.strategies.sharded_state import read_whole
 from sapiens2.models.checkpoints import load_checkpoint
@@ -21,8 +20,6 @@ from sapiens2.registry import STRATEGIES
 
 if TYPE_CHECKING:
     from sapiens2.engine.runner import Sapiens2Runner
-
-Result = TypeVar('Result')
 
 
 @STRATEGIES.register_module()
@@ -42,23 +39,11 @@ class DataParallel(Strategy):
     def initialise(self, runner: Sapiens2Runner) -> None:
         Runner._init_model_weights(runner)
 
-    def check_fine_tuning(self, fine_tuning: FineTuning) -> None:
-        """All are possible."""
-
     def load(self, model: nn.Module, filename: Union[str, Path], strict: bool) -> None:
         load_checkpoint(model, filename, strict=strict)
 
-    def synchronise_gradients(self, model: nn.Module, wanted: bool) -> None:
-        """Nothing to do: the optimizer's wrapper tells ``DistributedDataParallel``."""
-
     def write(self, runner: Sapiens2Runner, checkpoint: Mapping[str, Any], path: Path) -> None:
         write_training_state(checkpoint, path)
-
-    def wait(self) -> None:
-        """Nothing to do: ``write`` does not go on afterwards."""
-
-    def poll(self) -> None:
-        """Nothing to do."""
 
     def read(self, runner: Sapiens2Runner, filename: Union[str, Path]) -> Mapping[str, Any]:
         path = Path(filename)
@@ -67,13 +52,10 @@ class DataParallel(Strategy):
         return read_whole(runner, path)
 
     def check(self, filename: Path) -> None:
+        self.compare(filename)
+        read_meta(filename)
+
+    def compare(self, filename: Path) -> None:
         if is_sharded(filename):
             files = read_manifest(filename)
             check_files(filename, files, files)
-        read_meta(filename)
-
-    def agree(self, decide: Callable[[], Result]) -> Result:
-        return decide()
-
-    def any(self, value: bool) -> bool:
-        return value

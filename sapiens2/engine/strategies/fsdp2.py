@@ -32,7 +32,7 @@ from sapiens2.engine.strategies.sharded_state import optimizer_names, pack
 from sapiens2.engine.strategies.sharded_weights import fill_from, load_weights, read_state
 from sapiens2.engine.strategies.units import OTHER_METHODS, blocks, units
 from sapiens2.models.checkpoints import parameters_on_meta
-from sapiens2.models.checkpoints.sharded import check_files, is_sharded, read_manifest
+from sapiens2.models.checkpoints.sharded import check_files, is_sharded, note_compared, read_manifest
 from sapiens2.registry import MODELS, STRATEGIES
 from sapiens2.utils.config import ConfigError
 from sapiens2.utils.devices import dtype_named
@@ -178,6 +178,7 @@ class FSDP2(Strategy):
                               'FSDP2 has divided already; few are trained, so take strategy out')
 
     def load(self, model: nn.Module, filename: Union[str, Path], strict: bool) -> None:
+        self.compare(Path(filename))
         agreement.on_all(lambda: load_weights(model, filename, strict), self.group)
 
     def synchronise_gradients(self, model: nn.Module, wanted: bool) -> None:
@@ -205,15 +206,17 @@ class FSDP2(Strategy):
         return agreement.on_all(lambda: read_state(runner, Path(filename)), self.group)
 
     def check(self, filename: Path) -> None:
-        """See ``Strategy``. Each process reads some of the files."""
-        def check() -> None:
-            read_meta(filename)
-            if is_sharded(filename):
-                files = read_manifest(filename)
-                rank, processes = distributed.get_rank(self.group), distributed.get_world_size(self.group)
-                check_files(filename, sorted(files)[rank::processes], files)
+        agreement.on_all(lambda: read_meta(filename), self.group)
+        self.compare(filename)
 
-        agreement.on_all(check, self.group)
+    def compare(self, filename: Path) -> None:
+        """See ``Strategy``. Each process reads some of the files."""
+        if not self.agree(lambda: is_sharded(filename)):
+            return
+        files = self.agree(lambda: read_manifest(filename))
+        rank, processes = distributed.get_rank(self.group), distributed.get_world_size(self.group)
+        agreement.on_all(lambda: check_files(filename, sorted(files)[rank::processes], files), self.group)
+        agreement.on_all(lambda: note_compared(filename, files), self.group)
 
     def agree(self, decide: Callable[[], Result]) -> Result:
         return agreement.on_first(decide, self.group)

@@ -19,7 +19,8 @@ from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
 from sapiens2.engine.checkpoints import write_training_state
-from sapiens2.models.checkpoints.sharded import MANIFEST, OFFSETS_KEY, TRAINING, describe_file, manifest_text
+from sapiens2.models.checkpoints.sharded import (ALL, FIRST, MANIFEST, OFFSETS_KEY, TRAINING, describe_file,
+                                                 manifest_text)
 from sapiens2.models.checkpoints.stored import StoredTensor
 from sapiens2.models.checkpoints.write import write_safetensors
 
@@ -51,7 +52,7 @@ class ShardWriter(StorageWriter):
     def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
         """Called in the first process, before any writes: make the folder, and number the files."""
         for leftover in self.folder.parent.glob(f'{PARTIAL}{self.folder.name.rpartition("_")[0]}_*'):
-            if leftover.is_dir():  # of a run that was killed while it saved
+            if leftover.is_dir():  # of a run that was killed while it saved; a live one holds the lock of the folder
                 shutil.rmtree(leftover)
         self.partial.mkdir(parents=True)
         write_training_state(self.rest, self.partial / TRAINING)
@@ -61,12 +62,14 @@ class ShardWriter(StorageWriter):
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
         """Write what this process holds."""
         state: dict[str, StoredTensor] = {}
-        offsets: dict[str, dict[str, list[int]]] = {}
+        offsets: dict[str, dict[str, Any]] = {}
         items = [item for item in plan.items if 0 not in item.tensor_data.chunk.sizes]  # rows are fewer than processes
         for item in items:
             name = item.index.fqn
             state[name] = StoredTensor((planner.resolve_data(item).detach(),))
-            offsets[name] = {'saved_offsets': list(item.tensor_data.chunk.offsets)}
+            offsets[name] = {FIRST: list(item.tensor_data.chunk.offsets)}
+            if item.tensor_data.size:
+                offsets[name][ALL] = item.tensor_data.size[0]
         result: Future[list[WriteResult]] = Future()
         written: list[WriteResult] = []
         if state:

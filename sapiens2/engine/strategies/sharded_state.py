@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
-from sapiens2.engine.checkpoints import AVERAGED_WEIGHTS, TRAINING_WEIGHTS, read_training_state
-from sapiens2.models.checkpoints import CheckpointError, load_pickle
+from sapiens2.engine.checkpoints import AVERAGED_WEIGHTS, TRAINING_WEIGHTS, cannot_be_resumed, read_training_state
+from sapiens2.models.checkpoints import load_pickle
 from sapiens2.models.checkpoints.sharded import TRAINING, open_sharded
 from sapiens2.models.checkpoints.stored import StoredTensor
+from sapiens2.utils.own_part import own_part
 
 if TYPE_CHECKING:
     from sapiens2.engine.runner import Sapiens2Runner
 
 WEIGHTS = ('state_dict', TRAINING_WEIGHTS, AVERAGED_WEIGHTS)
 OPTIMIZER = 'optimizer'
-_SHOWN = 5
 # Makes the tensor that a run needs out of a stored one; the name is that of the parameter it belongs to.
 Place = Callable[[str, StoredTensor], Tensor]
 
@@ -59,23 +59,22 @@ def pack(checkpoint: Mapping[str, Any], names: Sequence[str]) -> tuple[dict[str,
     return tensors, rest
 
 
-def unpack(tensors: Mapping[str, StoredTensor], rest: Mapping[str, Any], names: Optional[Sequence[str]], place: Place,
+def unpack(tensors: Mapping[str, StoredTensor], rest: Mapping[str, Any], names: Sequence[str], place: Place,
            filename: Path) -> dict[str, Any]:
-    """The inverse of ``pack``; ``names`` are those of the run that goes on, None if it does not want the optimizer.
+    """The inverse of ``pack``; ``names`` are those of the run that goes on.
 
     Raises:
         CheckpointError: if the optimizer is of other parameters.
     """
     checkpoint: dict[str, Any] = {key: {} for key in rest['weights']}
     checkpoint.update({key: value for key, value in rest.items() if key not in ('weights', OPTIMIZER)})
-    if OPTIMIZER in rest and names is not None:
+    numbers = {name: index for index, name in enumerate(names)}
+    if OPTIMIZER in rest:
         saved = rest[OPTIMIZER]['names']
         if list(names) != saved:
             differing = sorted(set(names) ^ set(saved)) or ['their order']
-            raise CheckpointError(f'{filename} cannot be resumed: its optimizer trains other parameters than this '
-                                  f'config, or groups them otherwise ({", ".join(differing[:_SHOWN])}). Resume with '
-                                  'the config of that run, or start a new run from its weights with load_from.')
-        numbers = {name: index for index, name in enumerate(names)}
+            raise cannot_be_resumed(filename, 'its optimizer trains other parameters than this config, or groups them '
+                                    'otherwise', differing)
         state: dict[int, dict[str, Any]] = {}
         for name, entries in rest[OPTIMIZER]['state'].items():
             state[numbers[name]] = dict(entries)
@@ -85,7 +84,7 @@ def unpack(tensors: Mapping[str, StoredTensor], rest: Mapping[str, Any], names: 
         key, _, inner = name.partition('.')
         if key != OPTIMIZER:
             checkpoint[key][inner] = place(inner, stored)
-        elif names is not None:
+        else:
             parameter, _, entry = inner.rpartition('.')
             state.setdefault(numbers[parameter], {})[entry] = place(parameter, stored)
     return checkpoint
@@ -113,8 +112,7 @@ def stored_state(filename: Path, names: Sequence[str]) -> tuple[Mapping[str, Sto
         return open_sharded(filename)[0], read_rest(filename)
     checkpoint = read_training_state(filename, mmap=True)
     if len(names) < len(checkpoint[OPTIMIZER]['state']):
-        raise CheckpointError(f'{filename} cannot be resumed: its optimizer trains more parameters than this config. '
-                              'Start a new run from its weights with load_from.')
+        raise cannot_be_resumed(filename, 'its optimizer trains more parameters than this config')
     tensors, rest = pack(checkpoint, names)
     return {name: StoredTensor((tensor,)) for name, tensor in tensors.items()}, rest
 
@@ -142,7 +140,7 @@ def own_rows(tensor: DTensor) -> tuple[int, int]:
 def fill(target: Tensor, stored: StoredTensor) -> None:
     """Copy a stored tensor into ``target``, of which this process may hold some rows only."""
     if isinstance(target, DTensor):
-        target.to_local().copy_(read_rows(stored, *own_rows(target)))
+        own_part(target).copy_(read_rows(stored, *own_rows(target)))
     else:
         target.copy_(stored.read())
     stored.release()

@@ -15,15 +15,15 @@ from mmengine.logging import print_log
 from torch import Tensor, distributed, nn
 from torch.distributed.tensor import DTensor
 
+from sapiens2.engine.checkpoints import cannot_be_resumed
 from sapiens2.engine.strategies.sharded_state import WEIGHTS, fill, optimizer_names, stored_state, unpack
-from sapiens2.models.checkpoints import CheckpointError, CheckpointMismatch, open_checkpoint
+from sapiens2.models.checkpoints import CheckpointMismatch, open_checkpoint
 from sapiens2.models.checkpoints.load import match, suggest
 from sapiens2.models.checkpoints.stored import StoredTensor
 
 if TYPE_CHECKING:
     from sapiens2.engine.runner import Sapiens2Runner
 
-_SHOWN = 5
 
 
 def load_weights(model: nn.Module, filename: Union[str, Path], strict: bool) -> None:
@@ -79,7 +79,4 @@ def _check_shapes(like: Mapping[str, Tensor], tensors: Mapping[str, StoredTensor
         elif key in WEIGHTS and stored.shape != like[inner].shape:
             faults.append(f'{inner} is {tuple(stored.shape)} in the file and {tuple(like[inner].shape)} in the model')
     if faults:
-        more = [f'and {len(faults) - _SHOWN} more'] if len(faults) > _SHOWN else []
-        raise CheckpointError('\n'.join([f'{filename} cannot be resumed with this model. Resume with the config of '
-                                         'that run, or start a new run from its weights with load_from.',
-                                         *faults[:_SHOWN], *more]))
+        raise cannot_be_resumed(filename, 'it is of another model', faults)

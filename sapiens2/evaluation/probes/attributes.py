@@ -19,11 +19,11 @@ _LOWER = ('dress', 'skirt', 'shorts', 'cropped trousers', 'leggings', 'trousers'
 _FEET = ('sneakers', 'boots', 'shoes', 'socks only', 'barefoot')
 _GLASSES = ('glasses', 'sunglasses')
 _HATS = ('beanie', 'cap', 'brimmed hat')
-# Levels of grey between skin tones; ages on the generator's own scale do not lend themselves to names, groups do.
+# Where the generator's scale of darkness, 0 to 1, goes from light to medium and from medium to dark skin.
 _DARK = (0.35, 0.6)
 
 
-def read_table(root: Path) -> dict[str, dict[str, str]]:
+def read_labels(root: Path) -> dict[str, dict[str, str]]:
     """``labels.csv``: picture -> its row; {} without a table.
 
     The column ``image`` holds paths below ``root``; ``split`` and ``identity`` are optional; every other column is an

@@ -18,6 +18,7 @@ from sapiens2.models.backbones.sapiens2 import ARCHS as SAPIENS2_ARCHS
 from sapiens2.models.checkpoints import BadCheckpointFile, build_model, open_checkpoint
 from sapiens2.models.checkpoints.build import RANDOM
 from sapiens2.models.checkpoints.describe import describe
+from sapiens2.models.checkpoints.source import load_state
 from sapiens2.models.data_preprocessors.sapiens_data_preprocessor import MEAN, STD
 from sapiens2.registry import MODELS, register_all
 from sapiens2.utils.config import ConfigError, load_config
@@ -232,7 +233,8 @@ def _build_timm(spec: BackboneSpec, size: Optional[tuple[int, int]], device: tor
                 dtype: torch.dtype) -> FeatureModel:
     config = dict(spec.config, pretrained=spec.weights != RANDOM)
     if spec.weights not in (None, RANDOM):
-        config['pretrained_cfg_overlay'] = dict(file=spec.weights)
+        # timm itself would read the file with a loader that can be told to run code.
+        config['pretrained_cfg_overlay'] = dict(source='', state_dict=load_state(spec.weights)[0])
     module = MODELS.build(config)  # not by build_model, whose initialisation would replace timm's weights
     means = [[255 * value for value in module.model.pretrained_cfg[name]] for name in ('mean', 'std')]
     return FeatureModel(spec.label, module, size or module.img_size, device, dtype, *means)

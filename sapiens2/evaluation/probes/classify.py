@@ -20,6 +20,7 @@ STRENGTHS = (1e-4, 1e-3, 1e-2, 1e-1)
 # A value with fewer training pictures is left out; a fifth of them chooses the strength.
 LEAST_PICTURES, _PARTS = 5, 5
 _FEW_STRENGTH = 1e-2
+_SHOWN = 8  # values of an attribute in a message
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,23 @@ def label_sets(data: ProbeData) -> list[Labels]:
                   for split, found in kept.items()}
         sets.append(Labels(name, classes, kept['train'], kept['val'], labels['train'], labels['val']))
     return sets
+
+
+def why_none(data: ProbeData) -> str:
+    """Why ``label_sets`` finds no attribute: what there is, with the pictures of each value in train + val."""
+    names = sorted({name for image in data.images for name in image.attributes} - {IDENTITY})
+    if not names:
+        return 'no attribute; give folders of classes or a labels.csv'
+    lines = []
+    for name in names:
+        counts = {split: Counter(data.images[index].attributes[name] for index in data.indices(split)
+                                 if name in data.images[index].attributes) for split in ('train', 'val')}
+        values = sorted(counts['train'] | counts['val'], key=lambda value: (-counts['train'][value], value))
+        more = f' and {len(values) - _SHOWN} more values' if len(values) > _SHOWN else ''
+        lines.append(f'  {name}: ' + ', '.join(f'{value} {counts["train"][value]} + {counts["val"][value]}'
+                                               for value in values[:_SHOWN]) + more)
+    return (f'no attribute with two values that are frequent enough: a value needs {LEAST_PICTURES} training pictures '
+            'and one for validation. Found, training + validation pictures of each value:\n' + '\n'.join(lines))
 
 
 def accuracies(predicted: Tensor, labels: Tensor, classes: int) -> dict[str, float]:

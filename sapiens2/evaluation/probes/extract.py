@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -22,6 +23,8 @@ from sapiens2.registry import TRANSFORMS, register_all
 # Raised when the same weights and pictures would give other features.
 _FORMAT = 1
 IMAGE, PATCHES = 'image', 'patches'
+TOKENS = ('cls', 'mean', 'patches')
+Padding = tuple[int, int, int, int]  # left, right, top, bottom, pixels of a network's input that are border
 
 
 class Pictures(Dataset):
@@ -42,7 +45,28 @@ class Pictures(Dataset):
         Raises:
             ImageReadError: naming the file.
         """
-        return self.pipeline({'img_path': self.paths[index]})['inputs']
+        return self.read(index)[0]
+
+    def read(self, index: int) -> tuple[Tensor, Padding]:
+        """As ``[index]``, and how wide its borders are."""
+        packed = self.pipeline({'img_path': self.paths[index]})
+        return packed['inputs'], packed['data_samples'].padding
+
+
+def patches_inside(padding: Padding, size: tuple[int, int], grid: tuple[int, int]) -> tuple[slice, slice]:
+    """Rows and columns of the patches whose centres lie in the picture, not in its borders; at least one of each.
+
+    Args:
+        padding: of the picture.
+        size: (H, W) with borders, pixels.
+        grid: rows and columns of all patches.
+    """
+    found = []
+    for (before, after), side, count in zip((padding[2:], padding[:2]), size, grid):
+        patch = side / count
+        first = min(math.ceil(before / patch - 0.5), count - 1)
+        found.append(slice(first, max(math.floor((side - after) / patch - 0.5) + 1, first + 1)))
+    return found[0], found[1]
 
 
 def tokens_of(model: FeatureModel, paths: Sequence[Path], batches: Iterable[Sequence[int]], batch_size: int,
@@ -55,7 +79,12 @@ def tokens_of(model: FeatureModel, paths: Sequence[Path], batches: Iterable[Sequ
         found = [model(next(loader)) for _ in range(0, len(numbers), batch_size)]
         names = f'{model.label} on {paths[numbers[0]]} to {paths[numbers[-1]]}'
         yield {name: compact(torch.cat([getattr(tokens, name) for tokens in found]), names)
-               for name in ('cls', 'mean', 'patches')}
+               for name in TOKENS}
+
+
+def default_batch_size(model: FeatureModel) -> int:
+    """Pictures at a time: 1 on a CPU, 16 elsewhere."""
+    return 1 if model.device.type == 'cpu' else 16
 
 
 def key_of(about: dict[str, Any]) -> str:
@@ -75,12 +104,12 @@ def feature_store(folder: Path, model: FeatureModel, paths: Sequence[Path], data
     Args:
         data: fingerprint of the pictures.
         with_patches: whether patch tokens are kept, which takes most of the room.
-        batch_size: pictures at a time; default: 1 on a CPU, 16 elsewhere.
+        batch_size: pictures at a time; default: see ``default_batch_size``.
 
     Returns:
         ``cls`` and ``mean`` (C,), and ``patches`` (h, w, C), if asked for, of each picture.
     """
-    batch_size = min(batch_size or (1 if model.device.type == 'cpu' else 16), CHUNK)
+    batch_size = min(batch_size or default_batch_size(model), CHUNK)
     about = dict(format=_FORMAT, weights=model.fingerprint(), kind=type(model.module).__name__, size=list(model.size),
                  normalisation=model.normalisation, dtype=str(model.dtype), data=data)
     place = folder / f'{slug(model.label)}-{key_of(about)}'

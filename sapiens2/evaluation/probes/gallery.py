@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from sapiens2.datasets.field_files import read_sem_seg
-from sapiens2.evaluation.probes.extract import Pictures, slug
+from sapiens2.evaluation.probes.extract import Padding, Pictures, patches_inside, slug
 from sapiens2.evaluation.probes.images import ProbeData
 from sapiens2.evaluation.probes.pictures import Mark, heat_pictures, pca_pictures, similarity_maps
 from sapiens2.evaluation.probes.retrieval import neighbours
@@ -53,17 +53,20 @@ def galleries(seen: Mapping[str, Seen], data: ProbeData, shown: int, pool: str, 
     if with_patches:
         parts = {label: [patch.float() for _, patch in one.store.read('patches', numbers)]
                  for label, one in seen.items()}
-        images = {label: _pictures(data, numbers, one.size) for label, one in seen.items()}
+        read = {label: _pictures(data, numbers, one.size) for label, one in seen.items()}
+        images = {label: pictures for label, (pictures, _) in read.items()}
+        inside = {label: [patches_inside(padding, one.size, one.grid) for padding in read[label][1]]
+                  for label, one in seen.items()}
         first = next(iter(images))
         for together, title in ((False, 'Principal components of each picture'),
                                 (True, 'Principal components of all pictures together')):
             found[title] = [('pictures', [fit_square(image, _SIDE) for image in images[first]])] + [
-                (label, [fit_square(picture, _SIDE) for picture in pca_pictures(parts[label], one.size, together)])
-                for label, one in seen.items()]
+                (label, [fit_square(picture, _SIDE) for picture in pca_pictures(
+                    parts[label], inside[label], one.size, together)]) for label, one in seen.items()]
         rows = []
         for name, place in _marks(data, numbers[0]).items():
             for label, one in seen.items():
-                mark = Mark(name, *(min(int(share * count), count - 1) for share, count in zip(place, one.grid)))
+                mark = Mark(name, *_patch_at(place, read[label][1][0], one))
                 maps = similarity_maps(parts[label], 0, mark)
                 rows.append((f'{name}, {label}', [fit_square(picture, _SIDE) for picture in heat_pictures(
                     images[label], maps, 0, mark)]))
@@ -72,16 +75,26 @@ def galleries(seen: Mapping[str, Seen], data: ProbeData, shown: int, pool: str, 
     return found
 
 
-def _pictures(data: ProbeData, numbers: Sequence[int], size: tuple[int, int]) -> list[np.ndarray]:
-    """(H, W, 3) BGR, as the backbone sees them."""
+def _pictures(data: ProbeData, numbers: Sequence[int],
+              size: tuple[int, int]) -> tuple[list[np.ndarray], list[Padding]]:
+    """(H, W, 3) BGR, as the backbone sees them, and their borders."""
     reader = Pictures([data.images[number].path for number in numbers], size)
-    return [np.ascontiguousarray(reader[place].permute(1, 2, 0).numpy()) for place in range(len(numbers))]
+    read = [reader.read(place) for place in range(len(numbers))]
+    return [np.ascontiguousarray(image.permute(1, 2, 0).numpy()) for image, _ in read], [padding for _, padding in read]
+
+
+def _patch_at(place: tuple[float, float], padding: Padding, one: Seen) -> tuple[int, int]:
+    """Row and column of the patch at ``place``, shares of the picture without its borders."""
+    row, column = (
+        min(int((before + share * (side - before - after)) * count / side), count - 1)
+        for share, (before, after), side, count in zip(place, (padding[2:], padding[:2]), one.size, one.grid))
+    return row, column
 
 
 def _nearest(one: Seen, data: ProbeData, query: int, pool: str) -> list[np.ndarray]:
     """The query and the training pictures most like it."""
     found = neighbours(one.store.whole(pool), [query], data.indices('train'), _NEIGHBOURS)[0]
-    return [fit_square(picture, _SIDE * 3 // 4) for picture in _pictures(data, [query, *found], one.size)]
+    return [fit_square(picture, _SIDE * 3 // 4) for picture in _pictures(data, [query, *found], one.size)[0]]
 
 
 def _marks(data: ProbeData, number: int) -> dict[str, tuple[float, float]]:

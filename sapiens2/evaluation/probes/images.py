@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Optional
 
+from sapiens2.datasets.converters.base import held_out
 from sapiens2.datasets.errors import DataError
 from sapiens2.datasets.label_table import LabelTable
-from sapiens2.evaluation.probes.attributes import IDENTITY, read_table, synth_attributes
+from sapiens2.evaluation.probes.attributes import IDENTITY, read_labels, synth_attributes
 from sapiens2.registry import DATASETS, register_all
 from sapiens2.utils.image_list import list_images
 
@@ -100,7 +101,7 @@ def open_data(root: str | Path, seed: int = 0) -> ProbeData:
     root = Path(root)
     if not root.is_dir():
         raise DataError(f'{root} is no folder')
-    table = read_table(root)
+    table = read_labels(root)
     data = _dense(root) if (root / 'train' / 'images').is_dir() else ProbeData(root, _by_folder(root, table))
     images = [_with_row(image, table.get(image.name)) for image in data.images]
     if table and (strange := table.keys() - {image.name for image in images}):
@@ -175,8 +176,7 @@ def _with_splits(images: Sequence[ProbeImage], seed: int) -> list[ProbeImage]:
 
     def drawn(image: ProbeImage) -> str:
         who = image.attributes.get(IDENTITY, image.name)
-        number = int.from_bytes(hashlib.sha256(f'{seed} {who}'.encode()).digest()[:8], 'big')
-        return 'val' if number < _VAL_SHARE * 2**64 else 'train'
+        return 'val' if held_out(f'{seed} {who}', _VAL_SHARE) else 'train'
 
     return [image if image.split else replace(image, split=drawn(image)) for image in images]
 

@@ -15,9 +15,10 @@ from sapiens2.evaluation.probes.classify import Labels
 from sapiens2.evaluation.probes.dense import DenseHead, DenseTask
 from sapiens2.evaluation.probes.ground_truth import GroundTruth
 from sapiens2.evaluation.probes.images import ProbeData
-from sapiens2.evaluation.probes.options import FEW, FIELD_OF_PROBE, ProbeOptions
+from sapiens2.evaluation.probes.options import ProbeOptions
 from sapiens2.evaluation.probes.retrieval import chance, identity_set, retrieval
 from sapiens2.evaluation.probes.store import TensorStore
+from sapiens2.utils.choices import FEW, FIELD_OF_PROBE
 from sapiens2.utils.progress import progress_bar
 
 Figures = dict[str, float]

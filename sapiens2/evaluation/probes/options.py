@@ -7,13 +7,9 @@ from dataclasses import dataclass
 from typing import Optional
 
 from sapiens2.datasets.errors import DataError
+from sapiens2.utils.choices import CLASS_PROBES, FEW, FIELD_OF_PROBE, PROBES
 from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
-# Probe of patch tokens -> the ground truth that it needs.
-FIELD_OF_PROBE = {'seg': 'sem_seg', 'normal': 'normal', 'depth': 'depth', 'albedo': 'albedo'}
-FEW, PICTURES = 'fewshot', 'pictures'
-CLASS_PROBES = ('knn', 'linear', 'retrieval')
-PROBES = (*CLASS_PROBES, *FIELD_OF_PROBE, FEW, PICTURES)
 POOLS = ('cls', 'mean')
 
 
@@ -50,8 +46,12 @@ class ProbeOptions:
         if self.pool not in POOLS:
             raise UnknownNameError(unknown_name(self.pool, POOLS, 'pool'))
 
-    def chosen(self, fields: Sequence[str], has_labels: bool) -> tuple[str, ...]:
-        """The probes to run on data with these fields of ground truth, with or without attributes.
+    def chosen(self, fields: Sequence[str], no_labels: str) -> tuple[str, ...]:
+        """The probes to run on data with these fields of ground truth.
+
+        Args:
+            fields: dense ground truth that the data have.
+            no_labels: what the data lack, if they have no attributes to probe; '' if they have.
 
         Raises:
             DataError: if one was asked for that they do not allow.
@@ -59,9 +59,8 @@ class ProbeOptions:
         """
         lacking = {name: f'no {field} beside the pictures' for name, field in FIELD_OF_PROBE.items()
                    if field not in fields}
-        if not has_labels:
-            reason = ('no attribute with two values that are frequent enough; give folders of classes or a labels.csv')
-            lacking |= dict.fromkeys(CLASS_PROBES, reason)
+        if no_labels:
+            lacking |= dict.fromkeys(CLASS_PROBES, no_labels)
         if len(lacking) == len(FIELD_OF_PROBE) + len(CLASS_PROBES):
             lacking[FEW] = 'nothing that could be learnt'
         for name in self.probes or ():

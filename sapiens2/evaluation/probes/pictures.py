@@ -42,19 +42,23 @@ def as_colours(components: Tensor, low: Tensor, high: Tensor) -> np.ndarray:
     return np.ascontiguousarray((255 * unit).round().to(torch.uint8).numpy()[..., ::-1])
 
 
-def pca_pictures(patches: Sequence[Tensor], size: tuple[int, int], together: bool) -> list[np.ndarray]:
-    """First three principal components of the patch tokens as red, green and blue.
+def pca_pictures(patches: Sequence[Tensor], inside: Sequence[tuple[slice, slice]], size: tuple[int, int],
+                 together: bool) -> list[np.ndarray]:
+    """First three principal components of the patch tokens as red, green and blue; borders count for nothing.
 
     Args:
         patches: (h, w, C) of each picture.
+        inside: rows and columns of those that are no border, which is black in the results.
         size: (H, W) of the results, pixels.
         together: one set of directions for all pictures, so that a colour means the same in all; or one for each.
     """
     found = []
-    common = _colouring(torch.cat([part.flatten(0, 1) for part in patches])) if together else None
-    for part in patches:
+    inner = [part[place] for part, place in zip(patches, inside)]
+    common = _colouring(torch.cat([part.flatten(0, 1) for part in inner])) if together else None
+    for part, place in zip(inner, inside):
         mean, directions, low, high = common or _colouring(part.flatten(0, 1))
-        small = as_colours((part - mean) @ directions, low, high)
+        small = np.zeros((*patches[len(found)].shape[:2], 3), np.uint8)
+        small[place] = as_colours((part - mean) @ directions, low, high)
         found.append(cv2.resize(small, size[::-1], interpolation=cv2.INTER_NEAREST))
     return found
 

@@ -9,7 +9,8 @@ from sapiens2.evaluation.probes.coarse import COARSE, GROUPS
 from sapiens2.evaluation.probes.gallery import Row
 from sapiens2.evaluation.probes.images import ProbeData
 from sapiens2.evaluation.probes.measure import MEAN, SPREAD
-from sapiens2.evaluation.probes.options import FEW, ProbeOptions
+from sapiens2.evaluation.probes.options import ProbeOptions
+from sapiens2.utils.choices import FEW
 from sapiens2.utils.text_table import text_table
 from sapiens2.version import __version__
 from sapiens2.visualization.html_report import heading, page, paragraph, pictures, table

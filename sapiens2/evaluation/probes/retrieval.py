@@ -37,11 +37,22 @@ def retrieval(features: Tensor, labels: Labels) -> dict[str, float]:
 
 
 def chance(labels: Labels) -> dict[str, float]:
-    """The same for a random order, in expectation; of the average precision, its limit for a large gallery."""
+    """The same for a random order, in expectation (exactly).
+
+    Of n pictures of which r are right, all of the first k are wrong with a probability of (n - r) / n times
+    (n - r - 1) / (n - 1) and so on, k factors. Place i is right with probability r / n; it and the i - 1 before it hold
+    1 + (i - 1) (r - 1) / (n - 1) right ones then.
+    """
     same, itself = _same(labels), _itself(labels)
-    share = (same & ~itself).double().sum(1) / (~itself).sum(1)
-    found = {f'recall_at_{rank}_percent': 100 * float((1 - (1 - share)**rank).mean()) for rank in RANKS}
-    return {**found, 'mAP_percent': 100 * float(share.mean())}
+    right, count = (same & ~itself).double().sum(1), (~itself).double().sum(1)
+    before = torch.arange(max(*RANKS, same.shape[1]))  # pictures before each place, places along the second dimension
+    wrong = ((count - right)[:, None] - before).clamp(min=0) / (count[:, None] - before).clamp(min=1)
+    any_right = (1 - wrong.cumprod(1)) * (right > 0)[:, None]
+    others = (right - 1) / (count - 1).clamp(min=1)
+    precision = (1 + before * others[:, None]) / (before + 1) * (before < count[:, None])
+    average = precision.sum(1) / count * (right > 0)
+    return {**{f'recall_at_{rank}_percent': 100 * float(any_right[:, rank - 1].mean()) for rank in RANKS},
+            'mAP_percent': 100 * float(average.mean())}
 
 
 def neighbours(features: Tensor, queries: list[int], gallery: list[int], count: int) -> list[list[int]]:

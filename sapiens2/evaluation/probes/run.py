@@ -11,16 +11,17 @@ from typing import Optional
 from rich.console import Console
 
 from sapiens2.evaluation.probes.backbones import PIXELS, BackboneSpec, FeatureModel, build_backbone, parse_backbone
-from sapiens2.evaluation.probes.classify import Labels, label_sets
+from sapiens2.evaluation.probes.classify import Labels, label_sets, why_none
 from sapiens2.evaluation.probes.extract import feature_store, key_of, slug
 from sapiens2.evaluation.probes.gallery import Seen, galleries
 from sapiens2.evaluation.probes.ground_truth import GroundTruth, target_store
 from sapiens2.evaluation.probes.images import ProbeData, open_data
 from sapiens2.evaluation.probes.measure import Measured, measure_classes, measure_dense
-from sapiens2.evaluation.probes.options import CLASS_PROBES, FIELD_OF_PROBE, PICTURES, ProbeOptions
+from sapiens2.evaluation.probes.options import ProbeOptions
 from sapiens2.evaluation.probes.report import TRIVIAL, console_table, html
 from sapiens2.models.checkpoints.build import RANDOM
 from sapiens2.utils.atomic import atomic_path, check_folder
+from sapiens2.utils.choices import CLASS_PROBES, FIELD_OF_PROBE, PICTURES
 
 # Raised when the same features would give other figures.
 _FORMAT = 1
@@ -62,7 +63,11 @@ def probe(backbones: Sequence[str], data: str | Path, out: str | Path, options: 
     specs = _parse(backbones)
     found = open_data(data, options.seed)
     sets = label_sets(found)
-    probes = options.chosen(found.fields, bool(sets))
+    no_labels = '' if sets else why_none(found)
+    probes = options.chosen(found.fields, no_labels)
+    if no_labels and options.probes is None:
+        console.print(f'left out: {", ".join(CLASS_PROBES)}. The data have {no_labels}', highlight=False, markup=False,
+                      soft_wrap=True)
     run = _Run(_needed(found, probes), sets, probes, options, machine, out, console)
     for spec in specs:
         run.add(spec, options.size)

@@ -138,16 +138,10 @@ class VisionTransformer(BaseModule):
         blocks, norm = self.blocks_and_norm()
         outputs = []
         for index, block in enumerate(blocks):
-            x = self.run_block(block, x, *args)
+            x = run_block(block, self.with_cp, x, *args)
             if index in self.out_indices:
                 outputs.append(self._format(norm(x) if index == self.num_layers - 1 else x, grid))
         return tuple(outputs)
-
-    def run_block(self, block: Callable, x: Tensor, *args: Any) -> Tensor:
-        """One block, with its activations recomputed in the backward pass where ``with_cp`` asks for it."""
-        if self.with_cp and torch.is_grad_enabled():
-            return checkpoint(block, x, *args, use_reentrant=False)
-        return block(x, *args)
 
     def _format(self, x: Tensor, grid: Optional[tuple[int, int]]) -> Tensor:
         if self.out_type == 'cls_token':
@@ -155,6 +149,13 @@ class VisionTransformer(BaseModule):
         if self.out_type == 'raw' or grid is None:
             return x
         return x[:, self.num_prefix_tokens:].transpose(1, 2).reshape(len(x), self.embed_dims, *grid).contiguous()
+
+
+def run_block(block: Callable, with_cp: bool, x: Tensor, *args: Any) -> Tensor:
+    """One block, with its activations recomputed in the backward pass where ``with_cp`` asks for it."""
+    if with_cp and torch.is_grad_enabled():
+        return checkpoint(block, x, *args, use_reentrant=False)
+    return block(x, *args)
 
 
 def init_transformer(module: nn.Module, std: float = 0.02) -> None:

@@ -67,7 +67,7 @@ class Sapiens2(VisionTransformer):
                  out_type: str = 'featmap',
                  use_tokenizer: bool = False,
                  window_size: int = 4,
-                 tokenizer_chunk_size: int = 1024,
+                 tokenizer_chunk_size: int = 256,
                  num_storage_tokens: int = 8,
                  drop_path_rate: float = 0.0,
                  rope_dtype: str = 'bf16',
@@ -89,7 +89,8 @@ class Sapiens2(VisionTransformer):
         self.tokenizer = WindowTokenizer(dim, widths['num_tokenizer_layers'], heads, hidden, window_size,
                                          tokenizer_chunk_size) if use_tokenizer else None
         self.cls_token = nn.Parameter(torch.zeros(1, 1, dim))
-        self.storage_tokens = nn.Parameter(torch.zeros(1, num_storage_tokens, dim))
+        # None rather than a parameter without values, which FSDP2 cannot divide.
+        self.storage_tokens = nn.Parameter(torch.zeros(1, num_storage_tokens, dim)) if num_storage_tokens else None
         self.rope_embed = RotaryEmbedding2D(
             dim // heads, self.num_prefix_tokens, dtype=rope_dtype, shift=rope_shift, jitter=rope_jitter,
             rescale=rope_rescale)
@@ -137,8 +138,8 @@ class Sapiens2(VisionTransformer):
             grid = None
             rope = self.rope_embed(*(side // self.size_multiple for side in x.shape[-2:]), visible)
             tokens = self._embed(image_cells(x, self.size_multiple, visible).flatten(0, 1)).view(*visible.shape, -1)
-        batch = len(x)
-        x = torch.cat((self.cls_token.expand(batch, -1, -1), self.storage_tokens.expand(batch, -1, -1), tokens), dim=1)
+        prefix = (token.expand(len(x), -1, -1) for token in (self.cls_token, self.storage_tokens) if token is not None)
+        x = torch.cat((*prefix, tokens), dim=1)
         return self.run_blocks(x, grid, rope)
 
     def _embed(self, x: Tensor) -> Tensor:

@@ -21,9 +21,8 @@ from sapiens2.models.checkpoints.to_transformers import transformers_config
 from sapiens2.models.checkpoints.write import write_safetensors
 from sapiens2.models.layers import RotaryEmbedding2D
 from sapiens2.utils.atomic import atomic_path
+from sapiens2.utils.choices import WEIGHT_FORMATS
 from sapiens2.utils.suggest import UnknownNameError, unknown_name
-
-FORMATS = ('released', 'transformers')
 
 
 @dataclass(frozen=True)
@@ -105,8 +104,8 @@ def convert(source: Union[str, Path],
 
 
 def _target_files(target: Path, to: str) -> tuple[Path, ...]:
-    if to not in FORMATS:
-        raise UnknownNameError(unknown_name(to, FORMATS, 'format'))
+    if to not in WEIGHT_FORMATS:
+        raise UnknownNameError(unknown_name(to, WEIGHT_FORMATS, 'format'))
     is_file = target.suffix == '.safetensors'
     if to == 'released':
         if not is_file or target.is_dir():

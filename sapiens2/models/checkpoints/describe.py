@@ -73,7 +73,7 @@ class Description:
             configs = configs_dir()
         except FileNotFoundError:
             return []
-        size = self.arch_name.partition('_')[2]
+        size = self.arch_name.partition('_')[2] + ('-4k' if self.use_tokenizer else '')
         files = sorted((configs / (self.task or 'pretrain')).glob(f'sapiens2-{size}_*.py'))
         return [str(file) for file in files if not self.head or self._fits(Config.fromfile(file))]
 

@@ -46,14 +46,21 @@ def load_checkpoint(model: nn.Module,
         FileNotFoundError, BadCheckpointFile, CheckpointError: see ``open_checkpoint``.
         CheckpointMismatch: if it does not fit; the model is unchanged, and the message says which config would fit.
     """
+    report, entries = fitting_entries(model, path, strict)
+    fill(model, entries, dtype, torch.device(device))
+    print_log(report.summary() if report.matches else report.table(), logger='current')
+    return report
+
+
+def fitting_entries(model: nn.Module, path: Union[str, Path],
+                    strict: bool = True) -> tuple[LoadReport, dict[str, StoredTensor]]:
+    """What ``load_checkpoint`` is about to load, by the names of the model; nothing is read. It raises the same."""
     target = model.state_dict(keep_vars=True)
     state, origin = open_checkpoint(path, like=target)
     report, entries = match(target, state, origin)
     if not report.loaded or (strict and not report.matches):
         raise CheckpointMismatch(report, suggest(report, target, state))
-    _fill(model, target, entries, dtype, torch.device(device))
-    print_log(report.summary() if report.matches else report.table(), logger='current')
-    return report
+    return report, entries
 
 
 def match(target: Mapping[str, Tensor], state: Mapping[str, StoredTensor],
@@ -113,9 +120,11 @@ def _fit_position_embedding(target: Mapping[str, Tensor], source: dict[str, Stor
         source[name] = stored
 
 
-def _fill(model: nn.Module, target: Mapping[str, Tensor], entries: Mapping[str, StoredTensor],
-          dtype: Optional[torch.dtype], device: torch.device) -> None:
-    """Read the entries and put them into the model."""
+def fill(model: nn.Module, entries: Mapping[str, StoredTensor], dtype: Optional[torch.dtype],
+         device: torch.device) -> None:
+    """Read the entries and put them into the model, as ``load_checkpoint`` says."""
+    target = model.state_dict(keep_vars=True)
+
     def wanted(name: str) -> torch.dtype:
         tensor = target[name]
         return dtype if dtype and isinstance(tensor, nn.Parameter) and tensor.is_floating_point() else tensor.dtype

@@ -9,10 +9,11 @@ the header of its file says which: under ``DCP_SHARDING_INFO``, as torch.distrib
 from __future__ import annotations
 
 import json
+import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 from sapiens2.models.checkpoints.errors import BadCheckpointFile
 from sapiens2.models.checkpoints.identify import MANIFEST
@@ -22,8 +23,12 @@ TRAINING = 'training.pth'
 FORMAT = 'sapiens2 sharded checkpoint'
 VERSION = 1
 OFFSETS_KEY = 'DCP_SHARDING_INFO'
+# Of each tensor, below that key: where its part begins; and, which is ours, the rows of the whole tensor.
+FIRST, ALL = 'saved_offsets', 'all_rows'
 _EARLIER = 'An earlier checkpoint of the run is unharmed.'
 _CHUNK = 1 << 24
+# Files that have been compared, by this process or by one that has told it, as they were then.
+_compared: set[tuple[Any, ...]] = set()
 
 
 def is_sharded(path: Path) -> bool:
@@ -42,15 +47,15 @@ def read_manifest(folder: Path) -> dict[str, dict[str, int]]:
         raise BadCheckpointFile(folder, f'a folder without {MANIFEST}', 'It was not written to its end. ' + _EARLIER)
     try:
         manifest = json.loads(path.read_bytes())
-        known = manifest['format'] == FORMAT
-        version = int(manifest['version'])
+        if manifest['format'] != FORMAT or int(manifest['version']) > VERSION:
+            raise BadCheckpointFile(path, f'no manifest that this version reads ({FORMAT} {VERSION})',
+                                    'Update sapiens2, or take the checkpoint of another run.')
         files = {str(name): {key: int(entry[key]) for key in ('bytes', 'crc32')}
                  for name, entry in manifest['files'].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadCheckpointFile(path, 'a damaged manifest', _EARLIER) from error
-    if not known or version > VERSION or any('/' in name or '\\' in name for name in files):
-        raise BadCheckpointFile(path, f'no manifest that this version reads ({FORMAT} {VERSION})',
-                                'Update sapiens2, or take the checkpoint of another run.')
+    if any('/' in name or '\\' in name for name in files):
+        raise BadCheckpointFile(path, 'a damaged manifest', _EARLIER)
     return files
 
 
@@ -69,7 +74,7 @@ def describe_file(path: Path) -> dict[str, int]:
 
 
 def check_files(folder: Path, names: Iterable[str], files: dict[str, dict[str, int]]) -> None:
-    """Read the named files of a checkpoint and compare them with the manifest.
+    """Read the named files of a checkpoint and compare them with the manifest; each once, as long as it stays as it is.
 
     Raises:
         BadCheckpointFile: naming the first that is missing, cut off or changed.
@@ -83,30 +88,58 @@ def check_files(folder: Path, names: Iterable[str], files: dict[str, dict[str, i
         if size != expected:
             raise BadCheckpointFile(path, f'a file of {size:,} bytes where {expected:,} were written',
                                     f'Copy the folder again, whole. {_EARLIER}')
+        if _identity(path, files[name]) in _compared:
+            continue
         if describe_file(path) != files[name]:
             raise BadCheckpointFile(path, 'a file that has changed since it was written (its checksum differs)',
                                     f'Copy it again; if it is the original, the disk is failing. {_EARLIER}')
+        _compared.add(_identity(path, files[name]))
+
+
+def note_compared(folder: Path, files: Mapping[str, Mapping[str, int]]) -> None:
+    """Let ``check_files`` of this process pass over files that other processes have compared."""
+    _compared.update(_identity(folder / name, entry) for name, entry in files.items())
+
+
+def _identity(path: Path, entry: Mapping[str, int]) -> tuple[Any, ...]:
+    status = path.stat()
+    return os.path.abspath(path), status.st_ino, status.st_size, status.st_mtime_ns, entry['crc32']
+
+
+def _offsets(path: Path, metadata: Mapping[str, str],
+             names: Iterable[str]) -> dict[str, tuple[list[int], Optional[int]]]:
+    """Of each tensor, where the part that lies in a file begins: along each dimension, or [] for a scalar; and the rows
+    of the whole tensor, None where that is not noted."""
+    try:
+        entries = json.loads(metadata.get(OFFSETS_KEY, '{}'))
+        noted = {name: entries.get(name, {}) for name in names}
+        return {name: ([int(first) for first in entry.get(FIRST) or ()], int(entry[ALL]) if ALL in entry else None)
+                for name, entry in noted.items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise BadCheckpointFile(path, f'a file whose header says in no known way which rows it holds ({OFFSETS_KEY})',
+                                _EARLIER) from error
 
 
 def open_sharded(folder: Path) -> tuple[dict[str, StoredTensor], tuple[Path, ...]]:
     """All tensors of a folder, each put together from its parts when it is read, and the files that they lie in.
 
     Names begin with what the tensor is of: ``state_dict.``, ``training_weights.``, ``averaged_weights.`` or
-    ``optimizer.``. Sizes are checked; the content is not (``check_files`` does).
+    ``optimizer.``. All files are read once and compared with the manifest (``check_files``).
 
     Raises:
         BadCheckpointFile: if a file is missing or damaged, or parts of a tensor are missing.
     """
     files = read_manifest(folder)
+    check_files(folder, files, files)
     shards = tuple(folder / name for name in files if name.endswith('.safetensors'))
     parts: dict[str, list[tuple[int, StoredTensor]]] = {}
+    rows: dict[str, Optional[int]] = {}
     for path in shards:
-        if not path.is_file():
-            check_files(folder, [path.name], files)
         tensors, metadata = map_safetensors(path)
-        offsets: dict[str, Any] = json.loads(metadata.get(OFFSETS_KEY, '{}'))
+        offsets = _offsets(path, metadata, tensors)
         for name, stored in tensors.items():
-            first, *others = offsets.get(name, {}).get('saved_offsets') or [0]
+            begins, rows[name] = offsets[name]
+            first, *others = begins or [0]
             if any(others):
                 raise BadCheckpointFile(path, f'a file that holds columns of {name}',
                                         'Parts must be rows, as this program writes them.')
@@ -120,5 +153,8 @@ def open_sharded(folder: Path) -> tuple[dict[str, StoredTensor], tuple[Path, ...
                 raise BadCheckpointFile(folder, f'a sharded checkpoint in which rows {end} to {first} of {name} are '
                                         'missing', _EARLIER)
             end += stored.shape[0] if stored.shape else 1
+        if rows[name] is not None and end < rows[name]:
+            raise BadCheckpointFile(folder, f'a sharded checkpoint in which rows {end} to {rows[name]} of {name} are '
+                                    'missing', _EARLIER)
         whole[name] = pieces[0][1] if len(pieces) == 1 else StoredTensor.concatenate(stored for _, stored in pieces)
     return whole, shards

@@ -49,7 +49,7 @@ def transformers_config(shapes: Shapes, description: Description, dtype: torch.d
         'num_attention_heads': arch['num_heads'],
         'num_key_value_attention_heads': min(kv_heads),
         'num_key_value_heads_per_layer': kv_heads,
-        'num_register_tokens': shapes[f'{prefix}storage_tokens'][1],
+        'num_register_tokens': shapes.get(f'{prefix}storage_tokens', (1, 0))[1],
         'layerscale_value': LAYER_SCALE,
     }
     if description.task:

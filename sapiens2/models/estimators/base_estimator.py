@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from sapiens2.registry import MODELS, build_from
 from sapiens2.structures import DataSample
-from sapiens2.utils.suggest import UnknownNameError, unknown_name
+from sapiens2.utils.suggest import UnknownNameError, check_names, unknown_name
 
 Config = dict[str, Any]
 MODES = ('tensor', 'loss', 'predict')
@@ -49,9 +49,7 @@ class BaseEstimator(BaseModel):
             raise ValueError(f'decode_head has in_channels={self.decode_head.in_channels}, but the backbone gives '
                              f'{width} channels: leave in_channels out, or choose the backbone it belongs to')
         known = self.known_options()
-        for name in test_cfg or {}:
-            if name not in known:
-                raise UnknownNameError('test_cfg: ' + unknown_name(name, known, 'option'))
+        check_names(test_cfg or (), known, 'test_cfg')
         self.test_cfg: Config = {**known, **(test_cfg or {})}
 
     def known_options(self) -> Config:

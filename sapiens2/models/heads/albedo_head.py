@@ -24,4 +24,4 @@ class AlbedoHead(UpsampleHead):
     norm = ChannelRMSNorm
 
     def postprocess(self, maps: Tensor, size: tuple[int, int], *others: Tensor, **options: Any) -> dict[str, Tensor]:
-        return {'albedo': resize(maps, size).clamp(0, 1)}
+        return {'albedo': resize(maps, size).clamp_(0, 1)}

@@ -32,6 +32,7 @@ class BaseHead(BaseModule, metaclass=ABCMeta):
         loss_decode: one loss or several; none for a head that only predicts. Every loss lists in ``inputs`` what it is
             given by keyword, out of ``names`` and what ``target_getters`` offers.
         init_cfg: initial values, as in MMEngine.
+        with_cp: compute large intermediate results again in the backward pass, in chunks, to save memory.
     """
 
     # Options of ``predict`` and their defaults; the estimator's ``test_cfg`` sets them.
@@ -40,9 +41,10 @@ class BaseHead(BaseModule, metaclass=ABCMeta):
     def __init__(self,
                  in_channels: int,
                  loss_decode: Optional[LossConfig] = None,
-                 init_cfg: Optional[Config] = None) -> None:
+                 init_cfg: Optional[Config] = None,
+                 with_cp: bool = False) -> None:
         super().__init__(INIT_CFG if init_cfg is None else init_cfg)
-        self.in_channels = in_channels
+        self.in_channels, self.with_cp = in_channels, with_cp
         if loss_decode is None:
             loss_decode = []
         elif isinstance(loss_decode, (dict, nn.Module)):

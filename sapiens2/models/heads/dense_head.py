@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from sapiens2.models.heads.base_head import BaseHead, Config, LossConfig
 from sapiens2.models.layers.decoder import NormFactory, convs, pixel_shuffle_blocks
+from sapiens2.models.layers.decoder_chunks import last_layer
 from sapiens2.structures import DataSample
 from sapiens2.structures.names import sample_name
 
@@ -80,7 +81,7 @@ class UpsampleHead(DenseHead):
         conv_out_channels: channels of the convolutions at full size.
         conv_kernel_sizes: their kernel sizes, pixels.
         loss_decode: as in ``BaseHead``.
-        init_cfg: as in ``BaseHead``.
+        init_cfg, with_cp: as in ``BaseHead``.
     """
 
     # Field of ``gt_fields`` and ``pred_fields``; the last layer is called ``conv_<field>``.
@@ -93,18 +94,19 @@ class UpsampleHead(DenseHead):
                  conv_out_channels: Sequence[int] = (64, 32, 16),
                  conv_kernel_sizes: Sequence[int] = (3, 3, 3),
                  loss_decode: Optional[LossConfig] = None,
-                 init_cfg: Optional[Config] = None) -> None:
-        super().__init__(in_channels, loss_decode, init_cfg)
-        self.input_conv = convs(in_channels, [in_channels], [3], self.norm)
-        self.upsample_blocks = pixel_shuffle_blocks(in_channels, upsample_channels, self.norm)
+                 init_cfg: Optional[Config] = None,
+                 with_cp: bool = False) -> None:
+        super().__init__(in_channels, loss_decode, init_cfg, with_cp)
+        self.input_conv = convs(in_channels, [in_channels], [3], self.norm, with_cp=with_cp)
+        self.upsample_blocks = pixel_shuffle_blocks(in_channels, upsample_channels, self.norm, with_cp)
         width = (in_channels, *upsample_channels)[-1]
-        self.conv_layers = convs(width, conv_out_channels, conv_kernel_sizes, self.norm)
+        self.conv_layers = convs(width, conv_out_channels, conv_kernel_sizes, self.norm, with_cp=with_cp)
         self.add_module(f'conv_{self.field}', nn.Conv2d((width, *conv_out_channels)[-1], 3, kernel_size=1))
 
     def forward(self, feats: Sequence[Tensor]) -> Tensor | tuple[Tensor, ...]:
         """Feature maps, the last of (B, C, h, w), to (B, 3, H, W) with H = h * 2 ** blocks."""
         x = self.input_conv(self.features(feats))
-        return self.get_submodule(f'conv_{self.field}')(self.conv_layers(self.upsample_blocks(x)))
+        return last_layer(self.get_submodule(f'conv_{self.field}'), self.conv_layers(self.upsample_blocks(x)))
 
     def target_getters(self, output: Tensor, data_samples: Sequence[DataSample]) -> dict[str, Callable[[], Tensor]]:
         size = tuple(output.shape[2:])

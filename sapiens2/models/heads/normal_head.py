@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sapiens2.models.heads.dense_head import UpsampleHead
-from sapiens2.models.heads.resize import resize
+from sapiens2.models.heads.resize import resize_bands
 from sapiens2.registry import MODELS
 
 
@@ -24,4 +24,10 @@ class NormalHead(UpsampleHead):
     field = 'normal'
 
     def postprocess(self, maps: Tensor, size: tuple[int, int], *others: Tensor, **options: Any) -> dict[str, Tensor]:
-        return {'normal': F.normalize(resize(F.normalize(maps, dim=0), size), dim=0)}
+        maps = F.normalize(maps, dim=0)
+        if maps.shape[1:] == size:
+            return {'normal': maps}
+        normal = maps.new_empty(3, *size)
+        for rows, band in resize_bands(maps, size):
+            normal[:, rows] = F.normalize(band, dim=0)
+        return {'normal': normal}

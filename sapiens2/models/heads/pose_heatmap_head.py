@@ -12,6 +12,7 @@ from sapiens2.codecs import UDPHeatmap
 from sapiens2.datasets.metainfo import load_metainfo
 from sapiens2.models.heads.base_head import BaseHead, Config, LossConfig, stack_meta
 from sapiens2.models.layers.decoder import convs, deconvs
+from sapiens2.models.layers.decoder_chunks import last_layer
 from sapiens2.registry import CODECS, MODELS, build_from
 from sapiens2.structures import DataSample
 
@@ -35,7 +36,7 @@ class PoseHeatmapHead(BaseHead):
         metainfo: name of the table of key points, or a dictionary, whose ``flip_indices`` say which key point each one
             becomes in a mirrored image. None: flip test is not possible.
         loss_decode: as in ``BaseHead``.
-        init_cfg: as in ``BaseHead``.
+        init_cfg, with_cp: as in ``BaseHead``.
     """
 
     def __init__(self,
@@ -48,18 +49,19 @@ class PoseHeatmapHead(BaseHead):
                  codec: Union[Config, UDPHeatmap, None] = None,
                  metainfo: Union[str, Mapping[str, Any], None] = 'sapiens308',
                  loss_decode: Optional[LossConfig] = None,
-                 init_cfg: Optional[Config] = None) -> None:
-        super().__init__(in_channels, loss_decode, init_cfg)
-        self.deconv_layers = deconvs(in_channels, deconv_out_channels, deconv_kernel_sizes)
+                 init_cfg: Optional[Config] = None,
+                 with_cp: bool = False) -> None:
+        super().__init__(in_channels, loss_decode, init_cfg, with_cp)
+        self.deconv_layers = deconvs(in_channels, deconv_out_channels, deconv_kernel_sizes, with_cp=with_cp)
         width = (in_channels, *deconv_out_channels)[-1]
-        self.conv_layers = convs(width, conv_out_channels, conv_kernel_sizes)
+        self.conv_layers = convs(width, conv_out_channels, conv_kernel_sizes, with_cp=with_cp)
         self.conv_pose = nn.Conv2d((width, *conv_out_channels)[-1], out_channels, kernel_size=1)
         self.codec: Optional[UDPHeatmap] = build_from(CODECS, codec) if codec is not None else None
         self.flip_indices = _flip_indices(metainfo, out_channels)
 
     def forward(self, feats: Sequence[Tensor]) -> Tensor:
         """Feature maps, the last of (B, C, h, w), to heat maps (B, K, h * 2 ** deconvolutions, ...)."""
-        return self.conv_pose(self.conv_layers(self.deconv_layers(self.features(feats))))
+        return last_layer(self.conv_pose, self.conv_layers(self.deconv_layers(self.features(feats))))
 
     def target_getters(self, output: Tensor, data_samples: Sequence[DataSample]) -> dict[str, Callable[[], Tensor]]:
         shape = tuple(output.shape[1:])

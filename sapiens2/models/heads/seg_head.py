@@ -12,6 +12,7 @@ from sapiens2.models.heads.base_head import Config, LossConfig
 from sapiens2.models.heads.dense_head import DenseHead
 from sapiens2.models.heads.resize import BAND_VALUES, resize, resize_bands
 from sapiens2.models.layers.decoder import convs, deconvs
+from sapiens2.models.layers.decoder_chunks import last_layer
 from sapiens2.registry import MODELS
 from sapiens2.structures import DataSample
 
@@ -32,7 +33,7 @@ class SegHead(DenseHead):
         conv_kernel_sizes: their kernel sizes, pixels.
         num_classes: classes, background included.
         loss_decode: as in ``BaseHead``.
-        init_cfg: as in ``BaseHead``.
+        init_cfg, with_cp: as in ``BaseHead``.
     """
 
     # seg_logits: also predict ``seg_logits`` (classes, H, W), held whole.
@@ -46,17 +47,18 @@ class SegHead(DenseHead):
                  conv_kernel_sizes: Sequence[int] = (1, 1),
                  num_classes: int = 29,
                  loss_decode: Optional[LossConfig] = None,
-                 init_cfg: Optional[Config] = None) -> None:
-        super().__init__(in_channels, loss_decode, init_cfg)
+                 init_cfg: Optional[Config] = None,
+                 with_cp: bool = False) -> None:
+        super().__init__(in_channels, loss_decode, init_cfg, with_cp)
         self.num_classes = num_classes
-        self.deconv_layers = deconvs(in_channels, deconv_out_channels, deconv_kernel_sizes)
+        self.deconv_layers = deconvs(in_channels, deconv_out_channels, deconv_kernel_sizes, with_cp=with_cp)
         width = (in_channels, *deconv_out_channels)[-1]
-        self.conv_layers = convs(width, conv_out_channels, conv_kernel_sizes)
+        self.conv_layers = convs(width, conv_out_channels, conv_kernel_sizes, with_cp=with_cp)
         self.conv_seg = nn.Conv2d((width, *conv_out_channels)[-1], num_classes, kernel_size=1)
 
     def forward(self, feats: Sequence[Tensor]) -> Tensor:
         """Feature maps, the last of (B, C, h, w), to logits (B, classes, H, W) with H = h * 2 ** deconvolutions."""
-        return self.conv_seg(self.conv_layers(self.deconv_layers(self.features(feats))))
+        return last_layer(self.conv_seg, self.conv_layers(self.deconv_layers(self.features(feats))))
 
     def target_getters(self, output: Tensor, data_samples: Sequence[DataSample]) -> dict[str, Callable[[], Tensor]]:
         size = tuple(output.shape[2:])

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
+from sapiens2.models.layers.decoder_chunks import DecoderStages
+
 # Makes the norm of so many channels.
 NormFactory = Callable[[int], nn.Module]
 
@@ -31,8 +33,11 @@ def convs(in_channels: int,
           out_channels: Sequence[int],
           kernel_sizes: Sequence[int],
           norm: NormFactory = nn.InstanceNorm2d,
-          stride: int = 1) -> nn.Sequential:
+          stride: int = 1,
+          with_cp: bool = False) -> DecoderStages:
     """[convolution, norm, SiLU] for each of ``out_channels``, each dividing the size by ``stride``, rounded up.
+
+    ``with_cp`` is that of ``DecoderStages``, here and below.
 
     Raises:
         ValueError: if the lists differ in length or a kernel size is even.
@@ -48,13 +53,14 @@ def convs(in_channels: int,
             nn.SiLU(inplace=True)
         ]
         in_channels = channels
-    return nn.Sequential(*layers)
+    return DecoderStages(*layers, with_cp=with_cp)
 
 
 def deconvs(in_channels: int,
             out_channels: Sequence[int],
             kernel_sizes: Sequence[int],
-            norm: NormFactory = nn.InstanceNorm2d) -> nn.Sequential:
+            norm: NormFactory = nn.InstanceNorm2d,
+            with_cp: bool = False) -> DecoderStages:
     """[transposed convolution x2 without bias, norm, SiLU] for each of ``out_channels``.
 
     Raises:
@@ -74,23 +80,25 @@ def deconvs(in_channels: int,
             nn.SiLU(inplace=True)
         ]
         in_channels = channels
-    return nn.Sequential(*layers)
+    return DecoderStages(*layers, with_cp=with_cp)
 
 
 def pixel_shuffle_blocks(in_channels: int,
                          out_channels: Sequence[int],
-                         norm: NormFactory = nn.InstanceNorm2d) -> nn.Sequential:
+                         norm: NormFactory = nn.InstanceNorm2d,
+                         with_cp: bool = False) -> nn.Sequential:
     """Blocks of [3x3 convolution to 4C, pixel shuffle x2, norm, SiLU], one for each C of ``out_channels``.
 
     Pixel shuffle: Shi et al., arXiv 1609.05158.
     """
     blocks: list[nn.Module] = []
     for channels in out_channels:
-        blocks.append(nn.Sequential(
+        blocks.append(DecoderStages(
             nn.Conv2d(in_channels, 4 * channels, kernel_size=3, padding=1),
             nn.PixelShuffle(2),
             norm(channels),
-            nn.SiLU(inplace=True)))
+            nn.SiLU(inplace=True),
+            with_cp=with_cp))
         in_channels = channels
     return nn.Sequential(*blocks)
 

@@ -2,7 +2,8 @@
 
 A matrix product first puts the weight into the order in which it is multiplied. Here that happens once for all chunks,
 and what follows a product (SiLU, a factor, a sum) happens before the result goes to memory. The operators are those
-that ``torch.compile`` uses on x86 processors.
+that ``torch.compile`` uses on x86 processors. The reordered copies live as long as one block computes, so the whole network
+needs the memory of one block more; weights in int8 turn into floating-point numbers on the same way.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from sapiens2.models.layers.ffn import SwiGLU
+from sapiens2.models.layers.int8_linear import Int8Linear
 
 
 class PackedLinear:
@@ -47,6 +49,10 @@ def can_pack(module: nn.Module, dtype: torch.dtype) -> bool:
         return False
     if dtype != torch.float32 and not (dtype == torch.bfloat16 and torch.ops.mkldnn._is_mkldnn_bf16_supported()):
         return False
-    linear = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
-    return all(type(layer) is nn.Linear and layer.weight.dtype == dtype and layer.bias is not None
+    linear = [layer for layer in module.modules() if isinstance(layer, (nn.Linear, Int8Linear))]
+    return all(type(layer) in (nn.Linear, Int8Linear) and _dtype(layer) == dtype and layer.bias is not None
                and not (layer._forward_hooks or layer._forward_pre_hooks) for layer in linear)
+
+
+def _dtype(layer: nn.Module) -> torch.dtype:
+    return layer.dtype if isinstance(layer, Int8Linear) else layer.weight.dtype

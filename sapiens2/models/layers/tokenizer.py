@@ -30,7 +30,7 @@ class WindowTokenizer(nn.Module):
                  num_heads: int,
                  hidden_dim: int,
                  window_size: int = 4,
-                 chunk_size: int = 1024) -> None:
+                 chunk_size: int = 256) -> None:
         super().__init__()
         self.window_size, self.chunk_size = window_size, chunk_size
         self.w_cls = nn.Parameter(torch.zeros(1, 1, dim))

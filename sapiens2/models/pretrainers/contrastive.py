@@ -20,10 +20,11 @@ from sapiens2.models.pretrainers.assignment_figures import assignment_figures
 from sapiens2.models.pretrainers.cross_entropy import other_views, paired_cross_entropy
 from sapiens2.models.pretrainers.dino_head import DINOHead
 from sapiens2.models.pretrainers.koleo import koleo
-from sapiens2.models.pretrainers.schedules import build_schedule, check_duration, iterations
+from sapiens2.models.pretrainers.schedules import (build_schedule, check_duration, check_number, check_range,
+                                                   iterations, known_progress)
 from sapiens2.models.pretrainers.teacher import ModulePairs, average_into_teacher, copy_to_teacher
 from sapiens2.registry import MODELS, build_from
-from sapiens2.utils.suggest import UnknownNameError, unknown_name
+from sapiens2.utils.suggest import check_names
 
 Config = dict[str, Any]
 HEAD_SIZES = {name: parameter.default for name, parameter in inspect.signature(DINOHead).parameters.items()
@@ -69,21 +70,21 @@ class ContrastiveBranch(nn.Module):
                  freeze_prototypes: Union[int, float] = 0.01,
                  dense: Optional[Config] = None) -> None:
         super().__init__()
-        if student_temp <= 0 or koleo_weight < 0:
-            raise ValueError('contrastive: student_temp must be above 0 and koleo_weight at least 0, got '
-                             f'{student_temp} and {koleo_weight}')
+        check_number(student_temp, 'contrastive.student_temp', above=True)
+        check_number(koleo_weight, 'contrastive.koleo_weight')
         check_duration(freeze_prototypes, 'contrastive.freeze_prototypes')
         self.student_temp, self.koleo_weight, self.freeze_prototypes = student_temp, koleo_weight, freeze_prototypes
         self.teacher_temp = build_schedule(teacher_temp, 'contrastive.teacher_temp')
         self.momentum = build_schedule(momentum, 'contrastive.momentum')
-        if min(self.teacher_temp(0, 1), self.teacher_temp(1, 1)) <= 0:
-            raise ValueError('contrastive.teacher_temp must be above 0 from the first iteration to the last')
+        check_range(self.teacher_temp, 'contrastive.teacher_temp', 0, above=True)
+        check_range(self.momentum, 'contrastive.momentum', 0, 1)
         sizes = _options(head, HEAD_SIZES, 'contrastive.head')
         self.student_head, self.teacher_head = _student_and_teacher(embed_dims, sizes)
         self.assignment = build_from(MODELS, assignment, prototypes=sizes['prototypes'])
         self.needs_patches = dense is not None
         if dense is not None:
             self.dense = _options(dense, DENSE_OPTIONS, 'contrastive.dense')
+            check_number(self.dense['weight'], 'contrastive.dense.weight')
             if self.dense['head'] is not None:
                 sizes = _options(self.dense['head'], HEAD_SIZES, 'contrastive.dense.head')
                 self.dense_student_head, self.dense_teacher_head = _student_and_teacher(embed_dims, sizes)
@@ -115,7 +116,7 @@ class ContrastiveBranch(nn.Module):
 
     def update_teacher(self, pairs: ModulePairs) -> None:
         """Take the students into their teachers' averages; once an update of the weights. ``pairs`` as above."""
-        average_into_teacher([*pairs, *self.head_pairs()], self.momentum(*self._known_progress()))
+        average_into_teacher([*pairs, *self.head_pairs()], self.momentum(*known_progress(self._progress)))
         self.teacher_updates += 1
         self.assignment.update()
         if self.needs_patches:
@@ -148,7 +149,7 @@ class ContrastiveBranch(nn.Module):
             RuntimeError: if ``set_progress`` was never called.
             ValueError: without two views of an image, or without patches where they are needed.
         """
-        temperature = self.teacher_temp(*self._known_progress())
+        temperature = self.teacher_temp(*known_progress(self._progress))
         views = student_global if student_local is None else torch.cat((student_global, student_local))
         pairs = other_views(len(teacher_global), len(views))
         targets, output = _assign(self.teacher_head, self.assignment, teacher_global, temperature)
@@ -177,18 +178,10 @@ class ContrastiveBranch(nn.Module):
         return {'loss_dense': self.dense['weight'] * loss,
                 **{f'dense_{name}': value for name, value in figures.items()}}
 
-    def _known_progress(self) -> tuple[int, int]:
-        if self._progress is None:
-            raise RuntimeError('ContrastiveBranch does not know how far the run is, and nothing would update its '
-                               "teacher: add dict(type='PretrainingHook') to custom_hooks (or call set_progress)")
-        return self._progress
-
 
 def _options(given: Optional[Config], known: Config, where: str) -> Config:
     """``known`` with what is ``given`` in its place."""
-    for name in given or {}:
-        if name not in known:
-            raise UnknownNameError(f'{where}: ' + unknown_name(name, known, 'option'))
+    check_names(given or (), known, where)
     return {**known, **(given or {})}
 
 

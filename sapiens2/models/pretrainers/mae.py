@@ -2,7 +2,8 @@
 
 He et al., Masked autoencoders are scalable vision learners, arXiv 2111.06377. Differs in the blocks (those of the
 backbone: rotary positions, RMSNorm, gated unit), in that storage tokens go through the decoder like the class token,
-and in the target behind the 4K tokenizer: a window of patches at half resolution.
+in the variance that pixels are divided by (the sum over n values by n, where theirs is by n - 1), and in the target
+behind the 4K tokenizer: a window of patches at half resolution.
 """
 
 from __future__ import annotations
@@ -11,20 +12,23 @@ import torch
 import torch.nn.functional as F
 from mmengine.model import BaseModule
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
-from sapiens2.models.backbones.base import init_transformer
+from sapiens2.models.backbones.base import init_transformer, run_block
 from sapiens2.models.layers import RotaryEmbedding2D, TransformerBlock, image_cells
 from sapiens2.registry import MODELS
 
 VARIANCE_EPS = 1e-6  # of normalised pixels; an even patch has a target of zero
 
 
+def visible_mask(visible: Tensor, tokens: int) -> Tensor:
+    """Whether each of ``tokens`` is one of ``visible`` (B, n): (B, tokens) bool."""
+    return torch.zeros(len(visible), tokens, dtype=torch.bool, device=visible.device).scatter_(1, visible, True)
+
+
 def hidden_places(visible: Tensor, tokens: int) -> Tensor:
     """The places of ``tokens`` that are not in ``visible`` (B, n), ascending: (B, tokens - n)."""
-    is_visible = torch.zeros(len(visible), tokens, dtype=torch.uint8, device=visible.device).scatter_(1, visible, 1)
     # A stable sort of zeros and ones lists places in order, and needs no word from the device on how many there are.
-    return is_visible.argsort(dim=1, stable=True)[:, :tokens - visible.shape[1]]
+    return visible_mask(visible, tokens).byte().argsort(dim=1, stable=True)[:, :tokens - visible.shape[1]]
 
 
 @MODELS.register_module()
@@ -132,8 +136,7 @@ class MAEBranch(BaseModule):
         tokens = torch.cat((tokens, masks), dim=1)
         rope = self.rope_embed(*grid, torch.cat((visible, hidden), dim=1))
         for block in self.blocks:
-            recompute = self.with_cp and torch.is_grad_enabled()
-            tokens = checkpoint(block, tokens, rope, use_reentrant=False) if recompute else block(tokens, rope)
+            tokens = run_block(block, self.with_cp, tokens, rope)
         return self.predict(self.norm(tokens[:, -hidden.shape[1]:]))
 
     def reconstruct(self, tokens: Tensor, images: Tensor, visible: Tensor) -> Tensor:

@@ -14,8 +14,9 @@ import torch
 from mmengine.model import BaseModel
 from torch import Tensor, nn
 
+from sapiens2.models.backbones.base import VisionTransformer
 from sapiens2.models.pretrainers.branch_gradients import BranchGradients
-from sapiens2.models.pretrainers.schedules import Schedule, build_schedule
+from sapiens2.models.pretrainers.schedules import Schedule, build_schedule, check_range, known_progress
 from sapiens2.registry import MODELS, build_from
 from sapiens2.structures import DataSample
 from sapiens2.utils.suggest import UnknownNameError, unknown_name
@@ -34,7 +35,8 @@ class Sapiens2Pretrainer(BaseModel):
     once. The teacher, a running average of the student, sees the whole global crops once, without a backward pass.
 
     Args:
-        backbone: a ``Sapiens2``; ``out_type`` is 'raw'.
+        backbone: a ``Sapiens2``, or a ``Sapiens`` with class token for ``contrastive`` alone; ``out_type`` is 'raw'.
+            The last of its ``out_indices`` is trained.
         mae: a ``MAEBranch``; its ``in_channels``, ``num_prefix_tokens``, ``token_size`` and ``shrink`` may be left out.
         contrastive: a ``ContrastiveBranch``; its ``embed_dims`` may be left out.
         mae_weight: factor of the loss of ``mae``: a number, or a schedule (``build_schedule``).
@@ -43,7 +45,8 @@ class Sapiens2Pretrainer(BaseModel):
         init_cfg: initial values, as in MMEngine.
 
     Raises:
-        ValueError: without any branch, or for a backbone that cannot leave tokens out or gives no raw tokens.
+        ValueError: without any branch, or for a backbone that gives no raw tokens, cannot leave tokens out (``mae``) or
+            has no class token (``contrastive``).
     """
 
     def __init__(self,
@@ -57,12 +60,13 @@ class Sapiens2Pretrainer(BaseModel):
         super().__init__(build_from(MODELS, data_preprocessor or {}, type='PretrainDataPreprocessor'), init_cfg)
         if not mae and not contrastive:
             raise ValueError('the pretrainer needs mae, contrastive or both: with neither there is no loss')
-        self.backbone = build_from(MODELS, backbone, out_type='raw')
-        if self.backbone.out_type != 'raw':
-            raise ValueError(f"backbone: pretraining needs all tokens; leave out_type={self.backbone.out_type!r} out")
+        self.backbone = _build_backbone(backbone)
         if mae and 'visible' not in inspect.signature(self.backbone.forward).parameters:
             raise ValueError(f'backbone: {type(self.backbone).__name__} cannot leave tokens out, as mae asks of it; '
                              'use Sapiens2, or set mae=None')
+        if contrastive and not self.backbone.with_cls_token:
+            raise ValueError(f'backbone: {type(self.backbone).__name__} has no class token, which contrastive '
+                             'compares: set with_cls_token=True, or contrastive=None')
         self.mae = self._build_mae(mae) if mae else None
         self.contrastive = build_from(
             MODELS, contrastive, type='ContrastiveBranch', embed_dims=self.backbone.embed_dims) if contrastive else None
@@ -70,8 +74,10 @@ class Sapiens2Pretrainer(BaseModel):
         self.weights: dict[str, Schedule] = {
             'mae': build_schedule(mae_weight, 'model.mae_weight'),
             'contrastive': build_schedule(contrastive_weight, 'model.contrastive_weight')}
+        for branch, schedule in self.weights.items():
+            check_range(schedule, f'model.{branch}_weight', 0)
         self.branch_gradients = BranchGradients()
-        self._progress = (0, 1)
+        self._progress: Optional[tuple[int, int]] = None
 
     def _build_mae(self, mae: Union[Config, nn.Module]) -> nn.Module:
         backbone = self.backbone
@@ -142,18 +148,18 @@ class Sapiens2Pretrainer(BaseModel):
     def encode(self, inputs: dict[str, Tensor]) -> Tensor:
         """The student's tokens (G * B, N, C) of the global crops, of the visible ones if there is a ``mae``."""
         if self.mae is None:
-            return self.backbone(inputs['global_crops'])[0]
+            return self.backbone(inputs['global_crops'])[-1]
         if 'visible' not in inputs:
             raise ValueError("the batch has no 'visible' tokens: add dict(type='RandomTokenMask') to the pipeline, "
                              'with a ratio above 0, or set model.mae=None')
-        return self.backbone(inputs['global_crops'], inputs['visible'])[0]
+        return self.backbone(inputs['global_crops'], inputs['visible'])[-1]
 
     def loss(self, inputs: dict[str, Tensor], data_samples: Sequence[DataSample]) -> dict[str, Tensor]:
         """Losses, weighted, and other figures by name."""
+        self._check_sizes(inputs, data_samples)
         tokens = self.encode(inputs)
         losses: dict[str, Tensor] = {}
         if self.mae is not None:
-            self._check_token_size(data_samples)
             losses['loss_mae'] = self.weight('mae') * self.mae(
                 self.branch_gradients.tap('mae', tokens), inputs['global_crops'], inputs['visible'])
         if self.contrastive is not None:
@@ -162,11 +168,23 @@ class Sapiens2Pretrainer(BaseModel):
         return losses
 
     def weight(self, branch: str) -> float:
-        """The factor of a branch's losses now."""
-        return self.weights[branch](*self._progress)
+        """The factor of a branch's losses now.
 
-    def _check_token_size(self, data_samples: Sequence[DataSample]) -> None:
-        """Places that were drawn for tokens of another size would be other places."""
+        Raises:
+            RuntimeError: if ``set_progress`` was never called.
+        """
+        return self.weights[branch](*known_progress(self._progress))
+
+    def _check_sizes(self, inputs: dict[str, Tensor], data_samples: Sequence[DataSample]) -> None:
+        """Crops are made of whole tokens; places that were drawn for tokens of another size would be other places."""
+        multiple = self.backbone.size_multiple
+        for crops in ('global_crops', 'local_crops'):
+            size = tuple(inputs[crops].shape[-2:]) if crops in inputs else (0, 0)
+            if size[0] % multiple or size[1] % multiple:
+                raise ValueError(f'{crops} of height, width {size} pixels do not fit the backbone, which takes '
+                                 f'multiples of {multiple}: set {crops}.size of MultiCrop')
+        if self.mae is None:
+            return
         size = data_samples[0].get('token_size', self.mae.token_size)
         if size != self.mae.token_size:
             raise ValueError(f'masks of {size} pixels a token do not fit a backbone whose tokens have '
@@ -181,8 +199,8 @@ class Sapiens2Pretrainer(BaseModel):
             return self.branch_gradients.tap('contrastive', tokens)
 
         with torch.no_grad():
-            taught = self.teacher_backbone(inputs['global_crops'])[0]
-        local = self.backbone(inputs['local_crops'])[0] if 'local_crops' in inputs else None
+            taught = self.teacher_backbone(inputs['global_crops'])[-1]
+        local = self.backbone(inputs['local_crops'])[-1] if 'local_crops' in inputs else None
         tokens = tapped(tokens)
         patches: Config = {}
         if getattr(self.contrastive, 'needs_patches', False):
@@ -206,3 +224,14 @@ class Sapiens2Pretrainer(BaseModel):
         if self.mae is None:
             raise ValueError('a model without mae reconstructs nothing')
         return self.mae.reconstruct(self.encode(inputs), inputs['global_crops'], inputs['visible'])
+
+
+def _build_backbone(config: Union[Config, nn.Module]) -> VisionTransformer:
+    """The student, if it gives all tokens."""
+    kind = MODELS.get(config['type']) if isinstance(config, dict) else type(config)
+    if kind is not None and not issubclass(kind, VisionTransformer):
+        raise ValueError(f'backbone: {kind.__name__} gives maps, and pretraining needs all tokens; use Sapiens2')
+    backbone = build_from(MODELS, config, out_type='raw')
+    if backbone.out_type != 'raw':
+        raise ValueError(f'backbone: pretraining needs all tokens; leave out_type={backbone.out_type!r} out')
+    return backbone

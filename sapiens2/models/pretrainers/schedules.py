@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any, Optional, Union
 
 from sapiens2.registry import SCHEDULES
 from sapiens2.utils.suggest import UnknownNameError
@@ -112,3 +112,41 @@ def build_schedule(config: Union[float, Mapping[str, Any], Schedule], where: str
         raise UnknownNameError(f'{where}: {error}') from error
     except (TypeError, ValueError) as error:
         raise ValueError(f'{where}: {error}') from error
+
+
+def check_range(schedule: Schedule, where: str, least: float, most: float = math.inf, above: bool = False) -> None:
+    """Raise ValueError unless ``schedule`` stays between ``least``, or above it, and ``most`` throughout.
+
+    Args:
+        where: name of the field, for errors.
+    """
+    warmup = getattr(schedule, 'warmup', 0)
+    whole = 1_000_000 if isinstance(warmup, float) else 1_000 + 2 * warmup
+    for iteration in (0, math.ceil(iterations(warmup, whole)), whole):  # where the schedules above turn
+        try:
+            value = schedule(iteration, whole)
+            inside = least <= value <= most and not (above and value == least)
+        except TypeError as error:
+            raise ValueError(f'{where} must be made of numbers, got {schedule!r}') from error
+        if not inside:
+            limits = f'in [{least:g}, {most:g}]' if most < math.inf else f'{"above" if above else "at least"} {least:g}'
+            raise ValueError(f'{where} must be {limits} from the first iteration to the last, got {value:g}')
+
+
+def check_number(value: Any, where: str, least: float = 0.0, above: bool = False) -> None:
+    """Raise ValueError unless ``value`` is a finite number of at least ``least``, or above it."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_number or value < least or above and value == least:
+        raise ValueError(f'{where} must be a number {"above" if above else "of at least"} {least:g}, got {value!r}')
+
+
+def known_progress(progress: Optional[tuple[int, int]]) -> tuple[int, int]:
+    """``progress``: what the arguments of a schedule are now.
+
+    Raises:
+        RuntimeError: if nobody has told.
+    """
+    if progress is None:
+        raise RuntimeError('the model does not know how far the run is, and nothing would update a teacher: add '
+                           "dict(type='PretrainingHook') to custom_hooks (or call set_progress)")
+    return progress

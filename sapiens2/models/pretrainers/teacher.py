@@ -6,15 +6,11 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor
+
+from sapiens2.utils.own_part import own_part
 
 # (student, teacher) modules of the same structure.
 ModulePairs = Sequence[tuple[nn.Module, nn.Module]]
-
-
-def own_part(tensor: Tensor) -> Tensor:
-    """What this process holds of ``tensor``; student and teacher are divided alike."""
-    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
 @torch.no_grad()
@@ -41,6 +37,7 @@ def average_into_teacher(pairs: ModulePairs, momentum: float) -> None:
             raise ValueError(f'teacher and student differ in {", ".join(sorted(own.keys() ^ averages.keys())[:5])}')
         for name, value in own.items():
             if value.is_floating_point():
+                # They are divided alike.
                 students.append(own_part(value.detach()))
                 teachers.append(own_part(averages[name].detach()))
             else:

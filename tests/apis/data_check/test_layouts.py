@@ -42,6 +42,7 @@ def test_annotations_beside_folders_are_checked(root: Path) -> None:
 
 def test_annotations_of_a_split_and_of_a_task(root: Path) -> None:
     dense, people = sources_of(str(root), splits=['train'])
+    assert 'manifest.json (no COCO annotations)' in dense.detected
     assert people.name == 'people_train.json' and 'people_val.json (of another split' in dense.detected
     assert [source.name for source in sources_of(str(root), task='pose')] == ['people_train.json', 'people_val.json']
     seg = sources_of(str(root), task='seg')

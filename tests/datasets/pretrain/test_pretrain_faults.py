@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import gzip
+import os
 from pathlib import Path
 from unittest import mock
 
@@ -148,3 +149,106 @@ def test_missing_packages_are_named(tmp_path: Path) -> None:
 def test_window_must_be_a_number(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match='PretrainShardsDataset.window must be a whole number of at least 1, got 0'):
         shards(tmp_path, window=0)
+
+
+def test_tar_with_a_hole_and_tars_in_one_file(tmp_path: Path) -> None:
+    path = write_tar(tmp_path / 'a.tar', MEMBERS)
+    content = bytearray(path.read_bytes())
+    start = content.index(b'000003.jpg')
+    content[start:start + 512] = bytes(512)
+    path.write_bytes(content)
+    said = r'a.tar: 000002.png: the end mark .* at byte [\d,]+, and yet there is more at byte [\d,]+.*joined with cat'
+    with pytest.raises(DataError, match=said):
+        shards(tmp_path)
+    write_tar(path, MEMBERS[:3])
+    path.write_bytes(path.read_bytes() + write_tar(tmp_path / 'b' / 'b.tar', MEMBERS[3:]).read_bytes())
+    with pytest.raises(DataError, match=said):
+        shards(tmp_path)
+    write_tar(path, MEMBERS)
+    path.write_bytes(path.read_bytes() + bytes(3 << 20))  # room at the end is no fault
+    assert len(shards(tmp_path)) == 6
+
+
+def test_tar_that_is_written_again_while_it_is_open(tmp_path: Path) -> None:
+    path = write_tar(tmp_path / 'a.tar', MEMBERS)
+    found = shards(tmp_path)
+    assert found.read(2) == FILES['000002.png']
+    os.utime(path, ns=(1, 1))  # of no consequence
+    assert found.read(2) == FILES['000002.png']
+    write_tar(path, [('extra.jpg', MEMBERS[0][1]), *MEMBERS])
+    with pytest.raises(DataError, match='a.tar: 000002.png: the tar file is another one than when it was indexed'):
+        found.read(2)
+
+
+def test_a_file_counts_once(tmp_path: Path) -> None:
+    write_tar(tmp_path / 'set' / 'a.tar', MEMBERS)
+    files = ['*.tar', 'a.tar', './a.tar', '../set/a.tar', str(tmp_path / 'set' / 'a.tar')]
+    assert len(shards(tmp_path / 'set', files=files)) == 6
+
+
+@pytest.mark.parametrize('options, said', [
+    (dict(files=[]), 'files must be a text or a list of texts'), (dict(files=None), 'files must be'),
+    (dict(files=5), 'files must be'), (dict(files=['a.tar', 3]), 'files must be'), (dict(images=3), 'images must be'),
+    (dict(cache_gb=float('nan')), 'cache_gb must be a number of gigabytes'), (dict(cache_gb=-1), 'cache_gb must be'),
+    (dict(cache_gb='a'), 'cache_gb must be'), (dict(data_root=''), 'data_root must be the path of a folder'),
+    (dict(data_root=None), 'data_root must be'), (dict(index_dir=''), 'index_dir must be the path of a folder'),
+    (dict(index_dir=3), 'index_dir must be'),
+])
+def test_options_that_cannot_be(options: dict[str, Any], said: str, tmp_path: Path) -> None:
+    write_tar(tmp_path / 'a.tar', MEMBERS)
+    with pytest.raises(ValueError, match=f'PretrainShardsDataset.{said}.*got'):
+        PretrainShardsDataset(**{'data_root': str(tmp_path), **options})
+
+
+def test_damaged_row_group_counts_as_unreadable_images(tmp_path: Path) -> None:
+    pytest.importorskip('pyarrow')
+    path = write_parquet(tmp_path, FILES) / 'part-000.parquet'
+    content = path.read_bytes()
+    start = content.index(FILES['000002.png'][:40])
+    path.write_bytes(content[:start - 30] + b'?' * 30 + content[start:])
+    found = PretrainParquetDataset(str(tmp_path), pipeline=PIPELINE)
+    for number in (2, 3):
+        with pytest.raises(ImageReadError, match='row group 1 is damaged, so none of its rows can be read') as caught:
+            found.read(number)
+        assert caught.value.path == found.name(number)
+    assert found.read(4) == FILES['000004.jpg']
+    found.skip_unreadable = True
+    assert len(found[Draw(2, 0, 0)]['data_samples'].unreadable) >= 1
+    other = PretrainParquetDataset(str(tmp_path), pipeline=PIPELINE)
+    assert other.read(4) == FILES['000004.jpg']
+    path.write_bytes(b'?' * 100)  # written again while it is open
+    with pytest.raises(DataError, match='part-000.parquet: has changed since it was indexed'):
+        other.read(0)
+
+
+@pytest.mark.parametrize('kind', ['binary', 'large_binary', 'binary_view', 'dictionary', 'fixed', 'nested'])
+def test_parquet_columns_of_all_binary_kinds(kind: str, tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip('pyarrow')
+    import pyarrow.parquet as parquet
+
+    length = max(map(len, FILES.values()))
+    values = [content.ljust(length, b'\0') if kind == 'fixed' else content for content in FILES.values()]
+    column = pyarrow.array(values, pyarrow.binary(length) if kind == 'fixed' else pyarrow.binary())
+    if kind == 'nested':
+        column = pyarrow.StructArray.from_arrays([column.dictionary_encode()], ['bytes'])
+    elif kind == 'dictionary':
+        column = column.dictionary_encode()
+    elif kind != 'fixed':
+        column = column.cast(getattr(pyarrow, kind)())
+    parquet.write_table(pyarrow.table({'image': column}), tmp_path / 'a.parquet', row_group_size=2)
+    found = PretrainParquetDataset(str(tmp_path), pipeline=PIPELINE)
+    assert [found.read(number) for number in range(6)] == values
+    assert found[Draw(2, 0, 0)]['inputs']
+
+
+def test_parquet_with_two_columns_of_one_name(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip('pyarrow')
+    import pyarrow.parquet as parquet
+
+    values = pyarrow.array(list(FILES.values()))
+    path = tmp_path / 'a.parquet'
+    parquet.write_table(pyarrow.Table.from_arrays([values, values], ['image', 'image']), path)
+    with pytest.raises(DataError, match="a.parquet: 2 columns are called 'image'"):
+        PretrainParquetDataset(str(tmp_path))
+    parquet.write_table(pyarrow.Table.from_arrays([values, values, values], ['image', 'text', 'text']), path)
+    assert PretrainParquetDataset(str(tmp_path)).read(3) == FILES['000003.jpg']

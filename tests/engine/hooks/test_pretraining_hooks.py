@@ -119,6 +119,17 @@ def test_weight_decay_rises_where_there_is_some(cfg: ConfigMaker) -> None:
     assert values['backbone.weight'] == pytest.approx(expected[-1]) and values['backbone.bias'] == 0
 
 
+def test_resumed_with_another_weight_decay(cfg: ConfigMaker) -> None:
+    whole = train(cfg('whole', default_hooks__checkpoint__interval=3))
+    other = cfg('resumed', resume=True, load_from=str(Path(whole.work_dir, 'iter_3.pth')),
+                optim_wrapper__optimizer__weight_decay=0.3)
+    runner = train(other)
+    last = 0.4 - 0.1 * (1 + math.cos(math.pi * 5 / 6)) / 2  # from 0.3 to 0.4
+    assert scalars(runner, 'weight_decay')[-1] == pytest.approx(last)
+    assert {round(group['weight_decay'], 9) for group in runner.optim_wrapper.optimizer.param_groups} == {
+        0.0, round(last, 9)}
+
+
 def test_weight_decay_needs_some(cfg: ConfigMaker) -> None:
     with pytest.raises(ValueError, match='needs an optimizer with weight_decay above 0'):
         train(cfg(optim_wrapper__optimizer__weight_decay=0.0))

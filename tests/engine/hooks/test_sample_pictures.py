@@ -35,7 +35,7 @@ def train(task: str, folder: Path, hooks: list[dict[str, Any]], **changes: Any) 
 def test_pictures_are_written_and_change_nothing(task: str, tmp_path: Path) -> None:
     with_pictures, without = train(task, tmp_path, PICTURES), train(task, tmp_path, [])
     files = sorted((Path(with_pictures.work_dir) / 'vis').iterdir())
-    assert [file.name for file in files] == ['iter_000001.jpg', 'iter_000002.jpg']
+    assert [file.name for file in files] == ['iter_000001.jpg', 'iter_000002.jpg', 'iter_000003.jpg']
     for file in files:
         picture = cv2.imread(str(file))
         # Three columns, two rows: of the input, the target, and the prediction something is to be seen.

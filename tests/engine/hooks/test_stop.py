@@ -8,8 +8,10 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +22,7 @@ from mmengine.runner import Runner
 from torch.utils.data import DataLoader, Dataset
 
 from sapiens2.engine import Sapiens2Runner
-from sapiens2.engine.hooks.stop import Stopped, start_worker
+from sapiens2.engine.hooks.stop import StopHook, Stopped, start_worker
 from sapiens2.registry import HOOKS
 
 ConfigMaker = Callable[..., Config]
@@ -152,3 +154,28 @@ def test_saved_checkpoint_counts_among_those_kept(toy_cfg: ConfigMaker) -> None:
         train(toy_cfg('kept', custom_hooks=[dict(type='SignalHook', at=3, place='before')], **options))
     runner = train(toy_cfg('kept', resume=True, **options))
     assert [file.name for file in Path(runner.work_dir).glob('iter_*.pth')] == ['iter_8.pth']
+
+
+@pytest.mark.parametrize('together', [False, True])
+def test_a_second_signal_ends_the_program_without_saving(monkeypatch: pytest.MonkeyPatch, together: bool) -> None:
+    received: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: received.append(number))
+    hook, now = StopHook(), 100.0
+    monkeypatch.setattr(time, 'monotonic', lambda: now)
+    runner = SimpleNamespace(strategy=SimpleNamespace(all_stop=together, any=bool), optim_wrapper=SimpleNamespace(
+        optimizer=torch.optim.SGD([torch.zeros(1)])))
+    try:
+        hook.before_train(runner)
+        with nullcontext() if together else pytest.raises(Stopped):
+            signal.raise_signal(signal.SIGTERM)
+        now = 101.0
+        signal.raise_signal(signal.SIGTERM)  # the first one again, handed on by a launcher
+        assert received == []
+        now = 103.0
+        signal.raise_signal(signal.SIGTERM)
+        assert received == [signal.SIGTERM]  # what there was before the hook has it
+        with pytest.raises(Stopped, match='SIGTERM'):
+            hook.before_train_iter(runner, 0)
+    finally:
+        hook.release()
+        signal.signal(signal.SIGTERM, before)

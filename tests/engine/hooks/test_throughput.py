@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
 from small_recipes import small_recipe
 from tiny_data import write_data
 
 from sapiens2.engine import Sapiens2Runner
-from sapiens2.engine.hooks import ThroughputHook
+from sapiens2.engine.hooks import ThroughputHook, throughput
+from sapiens2.engine.hooks.throughput import _ModelFlops
 from sapiens2.models.checkpoints import parameters_on_meta
 from sapiens2.registry import MODELS
 from sapiens2.utils.flops import count_flops
@@ -40,3 +44,23 @@ def test_figures_of_a_run(tmp_path: Path, with_cp: bool) -> None:
 def test_a_peak_is_positive() -> None:
     with pytest.raises(ValueError, match='peak_tflops of ThroughputHook must be above 0'):
         ThroughputHook(peak_tflops=0)
+
+
+def test_attention_is_counted_on_every_device() -> None:
+    shape = (2, 3, 50, 8)
+    query, key, value = (torch.randn(shape, requires_grad=True) for _ in range(3))
+    with _ModelFlops() as counted:
+        torch.nn.functional.scaled_dot_product_attention(query, key, value)
+    # Two products, multiply and add, forward and backward.
+    assert counted.total == 2 * 2 * 3 * math.prod(shape) * 50
+
+
+@pytest.mark.parametrize('platform, unit', [('linux', 1024), ('darwin', 1)])
+def test_peak_memory_is_in_bytes(monkeypatch: pytest.MonkeyPatch, platform: str, unit: int) -> None:
+    monkeypatch.setattr(torch.cuda, 'is_available', lambda: False)
+    monkeypatch.setattr(throughput.sys, 'platform', platform)
+    usage = SimpleNamespace(getrusage=lambda who: SimpleNamespace(ru_maxrss=5000), RUSAGE_SELF=0)
+    monkeypatch.setattr(throughput, 'resource', usage)
+    assert throughput._peak_memory() == 5000 * unit
+    monkeypatch.setattr(throughput, 'resource', None)  # Windows
+    assert throughput._peak_memory() is None

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -153,6 +154,18 @@ def test_resumed_run_equals_unbroken_run_and_keeps_the_list(toy_cfg: ConfigMaker
     resumed = train(again)
     torch.testing.assert_close(resumed.bare_model.state_dict(), whole.bare_model.state_dict(), rtol=0, atol=0)
     assert 'earlier.jpg' in listed(resumed.work_dir)
+
+
+def test_damaged_lines_of_the_list_are_left_out(toy_cfg: ConfigMaker) -> None:
+    cfg = config(toy_cfg, bad=(2, 7))
+    runner = Sapiens2Runner.from_cfg(cfg)
+    lines = [json.dumps({'path': 'earlier.jpg', 'reason': 'gone'}), '[]', '{"path": "a.jpg"}', '{"path": "b.jpg", "rea']
+    Path(cfg.work_dir, LIST).write_bytes('\n'.join(lines).encode() + b'\xff')
+    with mock.patch.object(runner.logger, 'warning') as warning:
+        runner.train()
+    said = [call.args[0] for call in warning.call_args_list if 'is damaged and left out' in call.args[0]]
+    assert [text.partition(': line ')[2][0] for text in said] == ['2', '3', '4']
+    assert set(listed(cfg.work_dir)) == {'earlier.jpg', '2.jpg', '7.jpg'}
 
 
 def test_too_many_stop_the_run_and_are_named(toy_cfg: ConfigMaker) -> None:

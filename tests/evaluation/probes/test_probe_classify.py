@@ -68,6 +68,14 @@ def test_values_that_are_too_rare_are_left_out():
     assert not classify.label_sets(made_up(6))  # two pictures of each value
 
 
+def test_why_no_attribute_can_be_probed():
+    reason = classify.why_none(made_up(6, identity='ann'))
+    assert 'a value needs 5 training pictures and one for validation' in reason
+    assert reason.endswith('  animal: cat 2 + 1, dog 2 + 1') and 'identity' not in reason
+    bare = ProbeData(Path('made_up'), tuple(ProbeImage(Path('a.png'), 'a.png', split) for split in ('train', 'val')))
+    assert classify.why_none(bare) == 'no attribute; give folders of classes or a labels.csv'
+
+
 def test_balanced_accuracy_and_the_trivial_answer():
     predicted, labels = torch.tensor([0, 0, 0, 0]), torch.tensor([0, 0, 0, 1])
     assert classify.accuracies(predicted, labels, 3) == {'accuracy_percent': 75, 'balanced_percent': 50}
@@ -107,3 +115,21 @@ def test_identities_are_looked_for_among_other_validation_pictures():
     assert set(retrieval(features, people).values()) == {100}
     assert neighbours(features, [0], [1, 2, 3], 2)[0][0] == 1
     assert identity_set(made_up()) is None
+
+
+def test_chance_is_exact():
+    images = [*(ProbeImage(Path(f't{i}'), f't{i}', 'train', {'animal': 'cat' if i < 2 else 'dog'}) for i in range(12)),
+              ProbeImage(Path('v'), 'v', 'val', {'animal': 'cat'})]
+    labels = classify.Labels('animal', ('cat', 'dog'), list(range(12)), [12], torch.tensor([0] * 2 + [1] * 10),
+                             torch.tensor([0]))
+    assert chance(labels) == pytest.approx(dict(
+        recall_at_1_percent=100 / 6, recall_at_5_percent=68.182, recall_at_10_percent=98.485, mAP_percent=32.600),
+        abs=0.001)
+    generator = torch.Generator().manual_seed(0)
+    trials = [retrieval(torch.randn(len(images), 8, generator=generator), labels) for _ in range(2000)]
+    for name, value in chance(labels).items():
+        assert sum(trial[name] for trial in trials) / len(trials) == pytest.approx(value, abs=2.5)
+    # Fewer pictures than ranks, of which the only right one is found always, or is not there.
+    few = [classify.Labels('animal', ('cat', 'dog'), [0, 1, 2], [3], torch.tensor(values), torch.tensor([0]))
+           for values in ([0, 1, 1], [1, 1, 1])]
+    assert chance(few[0])['recall_at_5_percent'] == 100 and set(chance(few[1]).values()) == {0}

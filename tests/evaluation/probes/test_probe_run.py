@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -12,6 +13,9 @@ import torch
 
 from sapiens2.cli.main import main
 from sapiens2.evaluation.probes import FeatureModel, build_backbone, parse_backbone
+from sapiens2.evaluation.probes.backbones import PixelBackbone
+from sapiens2.models.checkpoints import BadCheckpointFile
+from sapiens2.registry import MODELS
 from sapiens2.utils.suggest import UnknownNameError
 
 NANO = 'nano=sapiens2_nano@random'
@@ -142,3 +146,36 @@ def test_two_backbones_of_one_name_and_a_probe_without_truth(folder, capsys):
         (folder / 'data' / place / 'normals').rename(folder / f'{place}_normals')
     assert main(['probe', NANO, *out, '--probes', 'normal']) == 2
     assert 'probe normal: the data have no normal beside the pictures' in capsys.readouterr().err
+
+
+def test_attributes_that_are_too_rare_are_named(folder, capsys):
+    table = folder / 'data' / 'labels.csv'
+    table.write_text('image,brightness\ntrain/images/0.png,dark\nval/images/1.png,bright')
+    common = [NANO, '--data', str(folder / 'data'), '--out', str(folder / 'out'), *OPTIONS, '--no-baselines']
+    assert main(['probe', *common, '--probes', 'knn']) == 2
+    said = capsys.readouterr().err
+    assert 'probe knn: the data have no attribute with two values' in said
+    assert 'brightness: dark 1 + 0, bright 0 + 1' in said
+    assert main(['probe', *common, '--probes', 'pictures']) == 0
+    assert 'left out: knn' not in capsys.readouterr().err
+    assert main(['probe', *common]) == 0
+    assert 'left out: knn, linear, retrieval. The data have no attribute' in capsys.readouterr().err
+
+
+def test_a_file_for_timm_is_read_without_running_code(tmp_path, monkeypatch):
+    given = {}
+
+    def build(config):
+        given.update(config)
+        module = PixelBackbone()
+        module.model = SimpleNamespace(pretrained_cfg=dict(mean=(0.5,) * 3, std=(0.5,) * 3))
+        return module
+
+    monkeypatch.setattr(MODELS, 'build', build)
+    torch.save({'blocks.0.weight': torch.ones(2)}, tmp_path / 'good.pth')
+    build_backbone(parse_backbone(f'timm/test_vit@{tmp_path / "good.pth"}'), (64, 48), 'cpu', 'fp32')
+    assert given['pretrained'] and torch.equal(
+        given['pretrained_cfg_overlay']['state_dict']['blocks.0.weight'], torch.ones(2))
+    torch.save({'blocks.0.weight': Path('x')}, tmp_path / 'bad.pth')
+    with pytest.raises(BadCheckpointFile, match='could run code'):
+        build_backbone(parse_backbone(f'timm/test_vit@{tmp_path / "bad.pth"}'), (64, 48), 'cpu', 'fp32')

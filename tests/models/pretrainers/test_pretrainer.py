@@ -160,6 +160,22 @@ def test_weights_follow_their_schedules() -> None:
     assert figures and all(torch.equal(one[name], other[name]) for name in figures)
 
 
+@pytest.mark.parametrize('branches', [dict(mae=MAE), dict(contrastive=CONTRASTIVE), UNIFIED])
+def test_schedules_need_to_be_told(branches: dict[str, Any]) -> None:
+    model = MODELS.build(dict(type='Sapiens2Pretrainer', backbone=BACKBONE, **branches))
+    with pytest.raises(RuntimeError, match='PretrainingHook'):
+        losses(model, batch())
+
+
+def test_the_last_block_that_is_returned_is_trained() -> None:
+    data = batch()
+    inputs = build(**UNIFIED).data_preprocessor(data)['inputs']
+    one, several = (build(backbone=dict(BACKBONE, out_indices=indices), **UNIFIED).eval() for indices in (-1, (1, -1)))
+    assert torch.equal(one.encode(inputs), several.encode(inputs))
+    one, several = (model._contrast(model.encode(inputs), inputs, 3) for model in (one, several))
+    assert torch.equal(one['loss_contrastive'], several['loss_contrastive'])
+
+
 def test_teacher_starts_as_the_student_and_follows_it() -> None:
     model = build(**UNIFIED)
     student, teacher = model.backbone, model.teacher_backbone
@@ -211,14 +227,28 @@ def test_what_cannot_be() -> None:
         build(backbone=dict(BACKBONE, out_type='featmap'), mae=MAE)
     with pytest.raises(ValueError, match='cannot leave tokens out'):
         build(backbone=dict(type='Sapiens', arch='sapiens_nano', img_size=(80, 48), with_cls_token=True), mae=MAE)
+    with pytest.raises(ValueError, match='no class token.*with_cls_token=True'):
+        build(backbone=dict(type='Sapiens', arch='sapiens_nano', img_size=(80, 48)), contrastive=CONTRASTIVE)
+    with pytest.raises(ValueError, match='TimmBackbone gives maps.*use Sapiens2'):
+        build(backbone=dict(type='TimmBackbone', model_name='test_vit'), contrastive=CONTRASTIVE)
     model, data = build(mae=MAE), batch()
     del data['inputs']['visible']
     with pytest.raises(ValueError, match='RandomTokenMask'):
         losses(model, data)
     data = batch()
-    data['data_samples'] = [DataSample(metainfo=dict(token_size=64)) for _ in range(3)]
-    with pytest.raises(ValueError, match='token_size=16 of RandomTokenMask'):
-        losses(model, data)
+    data['inputs']['visible'] = data['inputs']['visible'] + 60  # of smaller tokens there are more
+    for size in (8, 64):
+        data['data_samples'] = [DataSample(metainfo=dict(token_size=size)) for _ in range(3)]
+        with pytest.raises(ValueError, match='token_size=16 of RandomTokenMask'):
+            losses(model, data)
+    data = batch()
+    data['inputs']['local_crops'] = torch.zeros(3, 2, 3, 30, 33, dtype=torch.uint8)
+    with pytest.raises(ValueError, match=r'local_crops .*\(30, 33\).*of 16: set local_crops.size of MultiCrop'):
+        losses(build(contrastive=CONTRASTIVE), data)
+    for field in ('mae_weight', 'contrastive_weight'):
+        for value in (-1, dict(type='Linear', start=-0.1, end=1.0, warmup=0.5)):
+            with pytest.raises(ValueError, match=f'model.{field} must be at least 0'):
+                build(mae=MAE, **{field: value})
     with pytest.raises(ValueError, match='global_crops'):
         model.data_preprocessor(dict(inputs=torch.zeros(1, 3, 16, 16)))
     with pytest.raises(ValueError, match='reconstructs nothing'):

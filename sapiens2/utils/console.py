@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import sys
+from pathlib import Path
 
 from mmengine.logging import MMLogger
-from mmengine.runner import Runner
 
 from sapiens2.utils.logging import FILE_ONLY
 
-_MMENGINE_RUNNER = inspect.getfile(Runner)
+_MMENGINE_RUNNER = ('mmengine', 'runner', 'runner.py')
 
 
 def is_of_use(record: logging.LogRecord) -> bool:
@@ -24,16 +23,17 @@ def is_for_console(record: logging.LogRecord) -> bool:
     and for what is marked ``FILE_ONLY``."""
     if any(hasattr(record, name) for name in FILE_ONLY):
         return False
-    return record.levelno > logging.INFO or record.pathname != _MMENGINE_RUNNER
+    return record.levelno > logging.INFO or Path(record.pathname).parts[-3:] != _MMENGINE_RUNNER
 
 
 class ConsoleFormatter(logging.Formatter):
-    """Time and text; the level only where it matters."""
+    """Time and text, which is the attribute ``brief`` of a record that has one; the level only where it matters."""
 
     def __init__(self) -> None:
         super().__init__('%(asctime)s  %(message)s', '%H:%M:%S')
 
     def formatMessage(self, record: logging.LogRecord) -> str:
+        record.message = getattr(record, 'brief', record.message)
         if record.levelno > logging.INFO:
             record.message = f'{record.levelname}: {record.message}'
         return super().formatMessage(record)
@@ -61,5 +61,5 @@ def shorten_console(logger: MMLogger) -> None:
     """Let ``logger`` show what ``is_for_console``, and its files hold all that ``is_of_use``."""
     logger.addFilter(is_of_use)
     logger.handlers = [
-        ConsoleHandler(handler.level) if type(handler) is logging.StreamHandler else handler
+        ConsoleHandler(handler.level) if type(handler) in (logging.StreamHandler, ConsoleHandler) else handler
         for handler in logger.handlers]
