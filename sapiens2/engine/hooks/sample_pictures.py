@@ -114,9 +114,9 @@ class SamplePicturesHook(Hook):
 def _in_input_frame(sample: DataSample, image: Tensor) -> DataSample:
     """A copy whose prediction has the size of its targets, and the frame of the network input, (C, H, W) ``image``."""
     height, width = (int(side) for side in image.shape[-2:])
-    known = DataSample(metainfo={**sample.metainfo, 'ori_shape': raster_size(sample.gt_fields) or (height, width), 'padding': (0, 0, 0, 0),
-                                 'input_center': ((width - 1) / 2, (height - 1) / 2),
-                                 'input_scale': (width - 1.0, height - 1.0)})
+    known = DataSample(metainfo={
+        **sample.metainfo, 'ori_shape': raster_size(sample.gt_fields) or (height, width), 'padding': (0, 0, 0, 0),
+        'input_center': ((width - 1) / 2, (height - 1) / 2), 'input_scale': (width - 1.0, height - 1.0)})
     known.gt_fields = sample.gt_fields
     return known
 

@@ -2,8 +2,8 @@
 
 A matrix product first puts the weight into the order in which it is multiplied. Here that happens once for all chunks,
 and what follows a product (SiLU, a factor, a sum) happens before the result goes to memory. The operators are those
-that ``torch.compile`` uses on x86 processors. The reordered copies live as long as one block computes, so the whole network
-needs the memory of one block more; weights in int8 turn into floating-point numbers on the same way.
+that ``torch.compile`` uses on x86 processors. The reordered copies live as long as one block computes, so the whole
+network needs the memory of one block more; weights in int8 turn into floating-point numbers on the same way.
 """
 
 from __future__ import annotations

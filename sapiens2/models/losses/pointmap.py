@@ -7,8 +7,8 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from sapiens2.models.losses.base import (Loss, MaskedLoss, Names, full_precision, masked_mean, mean, refuse,
-                                         refuse_not_finite, whole_mask)
+from sapiens2.models.losses.base import (
+    Loss, MaskedLoss, Names, full_precision, masked_mean, mean, refuse, whole_mask)
 from sapiens2.models.losses.vectors import unit
 from sapiens2.registry import MODELS
 
