@@ -30,7 +30,8 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument('config', metavar='CONFIG', help='config file of a training run')
     parser.add_argument('--cfg-options', metavar='KEY=VALUE', nargs='+', action='extend', type=option, default=[],
                         help='replace entries of the config')
-    parser.add_argument('--gpu', default='h100-80', metavar='NAME', help='default: %(default)s')
+    parser.add_argument('--gpu', default='h100-80', metavar='NAME',
+                        help='one of sapiens2/planning/gpus.yml: a100-80, h200, rtx4090... (default: %(default)s)')
     parser.add_argument('--gpus', type=Path, metavar='FILE',
                         help='more GPUs, in the form of sapiens2/planning/gpus.yml')
     parser.add_argument('--num', type=positive, metavar='N', help='GPUs (default: 1, or those of --nodes)')
@@ -77,8 +78,17 @@ def run(args: argparse.Namespace) -> int:
     if not args.efficiency:
         raise ValueError('--efficiency must be above 0')
     rates = Rates(products=args.efficiency, load=args.load_rate, measured=args.rate)
-    with Console(stderr=True).status('') as status:
-        plan = Planner(cfg, gpu, rates, lambda what: status.update(f'recording a step: {what}')).plan(wanted)
+    console = Console(stderr=True)
+    with console.status('') as status:
+
+        def tell(what: str) -> None:
+            text = f'recording a step: {what}'
+            if console.is_terminal:
+                status.update(text)
+            else:
+                console.print(text, highlight=False)
+
+        plan = Planner(cfg, gpu, rates, tell).plan(wanted)
     if args.json:
         print(json.dumps(plain(plan, args.images), indent=2))
     else:

@@ -49,12 +49,19 @@ def load_gpus(extra: Optional[Path] = None) -> dict[str, Gpu]:
 
 
 def find_gpu(name: str, extra: Optional[Path] = None) -> Gpu:
-    """The GPU of a name. Raises UnknownNameError, with the nearest names."""
+    """The GPU of a name, in letters of either case; its beginning is enough where one GPU alone begins like that.
+
+    Raises:
+        UnknownNameError: with the nearest names.
+    """
     known = load_gpus(extra)
-    if name not in known:
+    wanted = name.casefold()
+    found = [gpu for gpu in known if gpu.casefold() == wanted] \
+        or [gpu for gpu in known if gpu.casefold().startswith(wanted)]
+    if len(found) != 1:
         raise UnknownNameError('--gpu: ' + unknown_name(name, known, 'GPU') + ' Others: --gpus FILE, in the form of '
                                f'{TABLE}.')
-    return known[name]
+    return known[found[0]]
 
 
 def _read(path: Path) -> dict[str, Gpu]:

@@ -153,10 +153,13 @@ def test_gpus_of_users(tmp_path):
     file = tmp_path / 'gpus.yml'
     entry = 'memory: 10, half: 100, full: 10, bandwidth: 500, link: 32, network: 1, source: me'
     file.write_text(f'gpus: {{mine: {{{entry}}}, t4: {{{entry}}}}}')
+    assert find_gpu('H200') == find_gpu('h200-141') and find_gpu('RTX4090') == find_gpu('rtx4090')
     assert find_gpu('mine', file).memory == find_gpu('t4', file).memory == 10
     assert set(load_gpus()) < set(load_gpus(file))
     with pytest.raises(KeyError, match="'h100-80'"):
-        find_gpu('h100-8')
+        find_gpu('h100_80')
+    with pytest.raises(ValueError, match='a100-40'):
+        find_gpu('a100')
     file.write_text('gpus: {mine: {memory: 10, speed: 5}}')
     with pytest.raises(ValueError, match='mine: unknown figure'):
         load_gpus(file)
