@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 CHUNK = 256  # tokens, at most
 MIN_TOKENS = 512  # with fewer there is nothing to gain
 LARGEST_EXPONENT = 100  # of 2 in a weight of the attention: far from the ends of bf16, whatever is summed
-ONES = 16  # columns, as many as keep the rows aligned
+ROWS = 512  # queries of a head that are scored together, at most
 START_SECONDS = 60  # that a thread has to start, before it counts as an error
 
 
@@ -89,20 +89,21 @@ def attend_head(q: Tensor, k: Tensor, v: Tensor, out: Tensor) -> None:
     if q.dtype == torch.bfloat16 and fused_attention_is_slow():
         k_scaled = ((k.float() - k.float().mean(0)) * (dim**-0.5 * math.log2(math.e))).to(k.dtype)
         if q.norm(dim=-1).amax() * k_scaled.norm(dim=-1).amax() < LARGEST_EXPONENT:
-            _attend_by_products(q, k_scaled.t(), F.pad(v, (0, ONES), value=1.0), out)
+            _attend_by_products(q.contiguous(), k_scaled.t(), v.contiguous(), out)
             return
     out.copy_(F.scaled_dot_product_attention(q[None, None], k[None, None], v[None, None])[0, 0])
 
 
 def _attend_by_products(q: Tensor, k: Tensor, v: Tensor, out: Tensor) -> None:
-    """Attention of q (N, D) to k (D, N) and v (N, D + ONES), whose last columns are one and so sum the weights."""
-    dim, tokens = k.shape
-    buffer, sums = q.new_empty(CHUNK, tokens), q.new_empty(CHUNK, dim + ONES)
-    for part in chunks(len(q)):
+    """Attention of q (N, D) to k (D, N) and v (N, D); exponents are of 2."""
+    parts = equal_parts(len(q), -(-len(q) // ROWS))
+    rows = max(part.stop - part.start for part in parts)
+    buffer, sums = q.new_empty(rows, k.shape[1]), torch.empty_like(q[:rows])
+    for part in parts:
         weights, summed = (whole[:part.stop - part.start] for whole in (buffer, sums))
         torch.mm(q[part], k, out=weights)
         torch.mm(weights.exp2_(), v, out=summed)
-        torch.div(summed[:, :dim], summed[:, dim:dim + 1], out=out[part])
+        torch.div(summed, weights.sum(dim=-1, keepdim=True), out=out[part])
 
 
 @functools.cache
@@ -115,8 +116,12 @@ def chunks(tokens: int) -> list[slice]:
     """Equal parts of at most ``CHUNK`` tokens, as many for each core."""
     threads = torch.get_num_threads()
     count = -(-tokens // CHUNK)
-    count = -(-count // threads) * threads
-    edges = [tokens * index // count for index in range(count + 1)]
+    return equal_parts(tokens, -(-count // threads) * threads)
+
+
+def equal_parts(length: int, count: int) -> list[slice]:
+    """``count`` parts whose lengths differ by at most one, empty ones left out."""
+    edges = [length * index // count for index in range(count + 1)]
     return [slice(start, stop) for start, stop in zip(edges, edges[1:]) if stop > start]
 
 
