@@ -3,6 +3,7 @@ _base_ = ['./clean.py']
 stages = [
     *_base_.stages,
     dict(type='Quality'),
+    dict(type='Realism'),
     dict(type='DetectPeople'),
     dict(type='Faces'),
     dict(type='TextArea'),
@@ -11,6 +12,7 @@ filters = [
     *_base_.filters,
     dict(type='Limit', column='sharpness', at_least=4),
     dict(type='Limit', column='clipped', at_most=0.4),
+    dict(type='Limit', column='realism', at_least=0.5),
     dict(type='Limit', column='person_side', at_least=384),
     dict(type='Limit', column='text_share', at_most=0.02),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from sapiens2.cli.arguments import positive
+from sapiens2.cli.arguments import positive, positive_number
 from sapiens2.cli.run_options import option
 from sapiens2.utils.environment import usable_cores
 
@@ -36,6 +36,10 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument('--engine', choices=ENGINES, default='local',
                         help='ray spreads the scoring over a Ray cluster, whose machines must see images and DIR under '
                              'the same paths (default: local)')
+    parser.add_argument('--plan', type=positive_number, nargs='+', metavar='N',
+                        help='after that, say what N images would take, from what these took; 4e9, for instance')
+    parser.add_argument('--price', type=positive_number, default=0.04, metavar='MONEY',
+                        help='of an hour of one core, for --plan (default: %(default)g)')
     parser.add_argument('--cfg-options', metavar='KEY=VALUE', nargs='+', action='extend', type=option, default=[],
                         help='replace entries of the config, such as filters.0.at_least=256')
     parser.set_defaults(func=run)
@@ -63,4 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if counts.get(QUARANTINE):
         console.print(f'{counts[QUARANTINE]:,} images could not be used; the report and the column error of '
                       f'{args.out}/scores say why', highlight=False, soft_wrap=True)
+    if args.plan:
+        from sapiens2.curation.plan import describe, sample_of
+        print(describe(sample_of(curation.scores(), selection), [int(count) for count in args.plan], args.price))
     return 0

@@ -87,7 +87,7 @@ class CurationRun:
                     write_shards(writer, workers, console)
                 if 'report' in steps:
                     write_report(self.out / REPORT, Run(
-                        self.source, self.chain, self.selector, self._paths(), selection, self.cfg['part_size']))
+                        self.source, self.chain, self.selector, self.scores(), selection, self.cfg['part_size']))
         except Timeout as error:
             raise ValueError(f'{self.out}: another process curates there; wait for it, or give another --out') \
                 from error
@@ -112,18 +112,19 @@ class CurationRun:
         with atomic_path(path) as partial:
             partial.write_text(json.dumps(made_of, indent=2), encoding='utf-8')
 
-    def _paths(self) -> list[Path]:
+    def scores(self) -> list[Path]:
+        """Files of the first pass, in order."""
         return [self.scorer.path(part) for part in self.scorer.parts()]
 
     def _select(self, console: Console) -> Selection:
-        missing = sum(not path.exists() for path in self._paths())
+        missing = sum(not path.exists() for path in self.scores())
         if missing:
-            raise ValueError(f'{self.out / SCORES}: {missing} of {len(self._paths())} parts are not scored; '
+            raise ValueError(f'{self.out / SCORES}: {missing} of {len(self.scores())} parts are not scored; '
                              'let the step score finish first')
         with progress_bar(console, transient=True) as progress:
             bar = progress.add_task('comparing', total=None)
             selection = self.selector(
-                self._paths(), lambda done, total: progress.update(bar, completed=done, total=total))
+                self.scores(), lambda done, total: progress.update(bar, completed=done, total=total))
         for note in selection.notes:
             console.print(note, highlight=False, markup=False, soft_wrap=True)
         return selection
@@ -132,7 +133,7 @@ class CurationRun:
         order = selection.kept
         if self.cfg['shuffle_seed'] is not None:
             order = np.random.default_rng(self.cfg['shuffle_seed']).permutation(order)
-        return ShardWriter(self.source, self._paths(), self.cfg['part_size'], self.out / SHARDS, self.cfg['shard_size'],
+        return ShardWriter(self.source, self.scores(), self.cfg['part_size'], self.out / SHARDS, self.cfg['shard_size'],
                            order)
 
     def _rules(self) -> dict[str, Any]:

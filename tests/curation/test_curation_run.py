@@ -166,3 +166,12 @@ def test_the_notes_say_what_the_scores_are_made_of(config, tmp_path):
     assert curate(config, tmp_path / 'out', '--steps', 'score') == 0
     notes = json.loads((tmp_path / 'out/curation.json').read_text(encoding='utf-8'))
     assert notes['images'] == 17 and notes['stages'][0] == {'type': 'Decode'}
+
+
+def test_a_plan_for_more_images_grows_with_their_number(config, tmp_path, capsys):
+    assert curate(config, tmp_path / 'out', '--steps', 'score', 'select', '--plan', '1e6', '4e9') == 0
+    text = capsys.readouterr().out
+    assert '1,000,000' in text and '4,000,000,000' in text
+    kept = next(line for line in text.splitlines() if line.startswith('images kept')).split()
+    assert int(kept[2].replace(',', '')) == round(12 / 17 * 1e6)
+    assert int(kept[3].replace(',', '')) == round(12 / 17 * 4e9)

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from sapiens2.curation.chain import Chain
-from sapiens2.curation.stages import Decode, Faces, Quality, TextArea
+from sapiens2.curation.stages import Decode, Embedding, Faces, Nudity, Quality, Realism, TextArea
 
 
 def measured(picture, *stages):
@@ -98,3 +98,34 @@ def test_the_face_of_a_portrait_is_found_and_its_mirror_image_looks_the_other_wa
     assert larger['face_side'] == pytest.approx(3 * record['face_side'], rel=0.15)
     empty = measured(noise(), faces)
     assert empty['num_faces'] == 0 and empty['head_yaw'] is None
+
+
+def camera_picture(seed=0):
+    """Soft shapes with the noise of a camera."""
+    rng = np.random.default_rng(seed)
+    soft = cv2.resize(rng.integers(20, 236, (9, 12, 3), dtype=np.uint8), (400, 300), interpolation=cv2.INTER_CUBIC)
+    return np.clip(soft + rng.normal(0, 4, soft.shape), 0, 255).astype(np.uint8)
+
+
+def test_photographs_and_drawings_are_told_apart():
+    drawing = np.full((300, 400, 3), 255, dtype=np.uint8)
+    for number in range(6):
+        cv2.circle(drawing, (60 * number + 40, 150), 25, (40 * number, 200 - 30 * number, 90), -1)
+        cv2.circle(drawing, (60 * number + 40, 150), 25, (0, 0, 0), 2)
+    assert measured(drawing, Realism())['realism'] < 0.2 < 0.8 < measured(camera_picture(), Realism())['realism']
+    assert measured(drawing, Realism())['flat_share'] > 0.7
+
+
+@pytest.mark.parametrize('backbone, size', [('pixels', None), ('sapiens2_nano@random', (64, 48))])
+def test_embeddings_of_copies_are_nearer_than_those_of_others(backbone, size):
+    stage = Embedding(backbone, size=size, dtype='fp32')
+    one, copy, other = (np.array(measured(picture, stage)['embedding']) for picture in (
+        camera_picture(), cv2.resize(camera_picture(), (320, 240), interpolation=cv2.INTER_AREA), camera_picture(5)))
+    assert np.linalg.norm(one - copy) < np.linalg.norm(one - other)
+
+
+def test_a_portrait_is_not_nude():
+    pytest.importorskip('nudenet')
+    data = pytest.importorskip('skimage.data')
+    record = measured(np.ascontiguousarray(data.astronaut()[..., ::-1]), Nudity())
+    assert record['nudity'] < 0.2 and record['nudity_part'] is None
