@@ -3,9 +3,9 @@
     sapiens2 synth --num 600 --size 512 384 --out data/synth
     python benchmarks/curation_realism.py --data data/synth [--photographs FOLDER]
 
-Photographs are stood for by generated people, which pass a model of a camera; drawings are made of them: flat colours with outlines from
-their labels, posterised and smoothed pictures, and charts. Every other sample is for fitting, the others for the figures. ``FOLDER`` is
-measured too, if there are photographs.
+Photographs are stood for by generated people, which pass a model of a camera; drawings are made of them: flat colours
+with outlines from their labels, posterised and smoothed pictures, and charts. Every other sample is for fitting, the
+others for the figures. ``FOLDER`` is measured too, if there are photographs.
 """
 
 from __future__ import annotations

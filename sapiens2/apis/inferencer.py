@@ -148,7 +148,8 @@ class Sapiens2Inferencer:
             pointmap: pointmap (H, W, 3) float32 metres; scale (1,) float32.
 
         Raises:
-            ValueError: for pose without boxes, and for boxes that fit none of the inputs.
+            ValueError: for pose without boxes where no detector is installed, and for boxes that fit none of the
+                inputs.
             FileNotFoundError: for paths that lead to no image.
             OSError: if ``out_dir`` cannot be written to.
         """
@@ -204,7 +205,7 @@ class Sapiens2Inferencer:
             job.image = source.read()
             job.result['image_size'] = job.image.shape[:2]
             if find_boxes is not None:
-                self._find_people(job, find_boxes.find(index, source.path, job.image.shape[:2]), find_boxes.source)
+                self._find_people(job, find_boxes.find(index, source.path, job.image), find_boxes.source)
             else:
                 job.crops = 1
         except ValueError as error:

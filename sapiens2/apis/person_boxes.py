@@ -1,4 +1,4 @@
-"""Boxes of people for pose estimation: read from a COCO JSON, matched to images, checked.
+"""Boxes of people for pose estimation: read from a COCO JSON and matched to images, or found by a detector.
 
 Two layouts are read: COCO annotations (``images`` and ``annotations``) and COCO detection results (a list of
 ``image_id``, ``bbox``, ``score``). Images are matched by file name; a list of detections has no file names, so there an
@@ -20,6 +20,8 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from sapiens2.datasets.coco_json import is_crowd, objects
+from sapiens2.detectors.base import PersonDetector
+from sapiens2.detectors.face_people import FacePeople
 
 # No score or size of an image is larger.
 _LARGEST = 1e9
@@ -174,16 +176,17 @@ class BoxFinder:
     """Gives the people of an image.
 
     Attributes:
-        find: from the number of an input, its path and its size (H, W) to its people, None for an unknown image.
+        find: from the number of an input, its path and its pixels (H, W, 3) uint8 BGR to its people, None for an
+            unknown image.
         source: what messages and results call the origin of the boxes.
     """
 
-    find: Callable[[int, Optional[Path], tuple[int, int]], Optional[PersonBoxes]]
+    find: Callable[[int, Optional[Path], np.ndarray], Optional[PersonBoxes]]
     source: str
 
 
-# A COCO JSON, or for each input a (people, 4) array of x1, y1, x2, y2; one such array if there is one input.
-Boxes = Union[str, os.PathLike, Sequence[Any], np.ndarray, BoxFinder]
+# A COCO JSON, a detector, or for each input a (people, 4) array of x1, y1, x2, y2; one such array if there is one input.
+Boxes = Union[str, os.PathLike, PersonDetector, Sequence[Any], np.ndarray, BoxFinder]
 
 
 def box_finder(
@@ -192,27 +195,29 @@ def box_finder(
     """How the people of each input are found.
 
     Args:
-        boxes: a COCO JSON file, or arrays of boxes; a finder is returned as it is.
+        boxes: a COCO JSON file, a detector, or arrays of boxes; a finder is returned as it is. With None, and not the
+            whole image, people are found by their faces, if what that needs is installed.
         use_whole_image: take each image for one person.
         paths: of the inputs, None for an image in memory.
         score_thr: see ``load_boxes``.
 
     Raises:
-        ValueError: if neither or both are given, if there are not as many arrays as inputs, if a file is to be matched
+        ValueError: if both are given, or neither and there is no detector, if there are not as many arrays as inputs, if a file is to be matched
             with images in memory, or if it knows none of the images.
     """
     if isinstance(boxes, BoxFinder):
         return boxes
-    if (boxes is not None) == use_whole_image:
-        raise ValueError(
-            'pose estimation needs to know where the people are, and there is no detector yet. Give either boxes (a '
-            'COCO JSON with annotations or detection results; --boxes FILE on the command line) or whole_image '
-            '(--whole-image), which takes each image for one person that fills it')
+    if boxes is not None and use_whole_image:
+        raise ValueError('boxes and whole_image both say where the people are: give one of them')
     if use_whole_image:
-        return BoxFinder(lambda index, path, size: whole_image(*size), 'whole image')
+        return BoxFinder(lambda index, path, image: whole_image(*image.shape[:2]), 'whole image')
+    if boxes is None:
+        boxes = _default_detector()
+    if isinstance(boxes, PersonDetector):
+        return BoxFinder(lambda index, path, image: _detected(boxes, image, score_thr), type(boxes).__name__)
     if not isinstance(boxes, (str, os.PathLike)):
         arrays = _box_arrays(boxes, len(paths))
-        return BoxFinder(lambda index, path, size: PersonBoxes(arrays[index], np.ones(len(arrays[index]))),
+        return BoxFinder(lambda index, path, image: PersonBoxes(arrays[index], np.ones(len(arrays[index]))),
                          'boxes of the caller')
     if None in paths:
         raise ValueError(f'{os.fspath(boxes)}: boxes in a file are matched by file name, which images in memory lack; '
@@ -223,7 +228,26 @@ def box_finder(
         known = [name for name in table.by_name or table.by_id][:3]
         raise ValueError(f'{table.source} knows none of the {len(paths)} images: it has {", ".join(known)}, '
                          f'the inputs are {", ".join(path.name for path in paths[:3])}')
-    return BoxFinder(lambda index, path, size: _find_checked(table, path, size), Path(table.source).name)
+    return BoxFinder(lambda index, path, image: _find_checked(table, path, image.shape[:2]), Path(table.source).name)
+
+
+def _default_detector() -> PersonDetector:
+    detector = FacePeople()
+    try:
+        detector.setup()
+    except ImportError as error:
+        raise ValueError(
+            'pose estimation needs to know where the people are. Give boxes (a COCO JSON with annotations or detection '
+            'results; --boxes FILE on the command line), a detector (--detector), or whole_image (--whole-image), which '
+            f'takes each image for one person that fills it. Without any, {error}') from error
+    return detector
+
+
+def _detected(detector: PersonDetector, image: np.ndarray, score_thr: float) -> PersonBoxes:
+    people = detector([image])[0]
+    kept = people.scores >= score_thr
+    return PersonBoxes(people.boxes[kept].astype(np.float64), people.scores[kept].astype(np.float64),
+                       below_threshold=int((~kept).sum()))
 
 
 def _box_arrays(boxes: Sequence[Any], count: int) -> list[np.ndarray]:

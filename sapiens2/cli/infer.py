@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from sapiens2.apis.image_sources import ImageSource
     from sapiens2.apis.person_boxes import BoxFinder
     from sapiens2.cli.infer_report import Report
+    from sapiens2.detectors import PersonDetector
 
-RANDOM = 'random'
+RANDOM, FACES = 'random', 'faces'
 _DESCRIPTION = '''Run a task on photographs. Results are as large as each photograph and lie in DIR/TASK:
 pose gives JSON, the other tasks PNG and npz, and all a picture to look at.'''
 _EPILOG = '''exit code: 0 all done, 1 something was skipped (and named), 2 nothing could be started.
 
 examples:
-  sapiens2 infer all portrait.jpg --whole-image --model tiny --out results
+  sapiens2 infer all portrait.jpg --model tiny --out results
   sapiens2 infer seg photos/ --weights sapiens2_1b_seg.safetensors --out results
   sapiens2 infer pose photos/ --boxes people.json --weights pose.safetensors --out results
   sapiens2 infer all portrait.jpg --whole-image --model sapiens2_0.1b --weights random --out results'''
@@ -47,6 +48,9 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     people = parser.add_mutually_exclusive_group()
     people.add_argument('--boxes', metavar='COCO.json', type=Path,
                         help='pose: boxes of people, COCO annotations or detection results')
+    people.add_argument('--detector', metavar='NAME',
+                        help='pose: who finds people: "faces" (default where it is installed), or a folder with a '
+                             'detector of transformers, such as RT-DETR')
     people.add_argument('--whole-image', action='store_true', help='pose: take each image for one person')
     parser.add_argument('--box-thr', metavar='SCORE', type=float, default=0.3,
                         help='leave out boxes with a lower score (default: %(default)s)')
@@ -133,8 +137,8 @@ def run(args: argparse.Namespace) -> int:
     tasks = TASKS if args.task == 'all' else (args.task,)
     if args.config is not None and len(tasks) > 1:
         raise ValueError('--config describes one task; with "all" name a --model')
-    if 'pose' not in tasks and (args.boxes is not None or args.whole_image or args.flip_test):
-        raise ValueError(f'--boxes, --whole-image and --flip-test are for pose, not for {args.task}')
+    if 'pose' not in tasks and (args.boxes is not None or args.detector or args.whole_image or args.flip_test):
+        raise ValueError(f'--boxes, --detector, --whole-image and --flip-test are for pose, not for {args.task}')
     weights = weights_by_task(tasks, args.weights, None if args.config else args.model)
     report = Report(args.box_thr)
     missing: list[str] = []
@@ -144,12 +148,23 @@ def run(args: argparse.Namespace) -> int:
     for text in missing:
         report.add_problem(text)
     # Before a network is built, for which one waits.
-    boxes = box_finder(args.boxes, args.whole_image, [source.path for source in sources], args.box_thr) \
+    boxes = box_finder(args.boxes or _detector(args), args.whole_image, [source.path for source in sources], args.box_thr) \
         if 'pose' in tasks else None
     for task in tasks:
         _run_task(task, sources, boxes if task == 'pose' else None, weights[task], args, report)
     report.print_summary(args.out)
     return 1 if report.problems else 0
+
+
+def _detector(args: argparse.Namespace) -> Optional[PersonDetector]:
+    """The detector that was asked for, ready to run."""
+    if args.detector is None:
+        return None
+    from sapiens2.detectors import FacePeople, TransformersPeople
+    from sapiens2.utils.devices import pick_device
+    detector = FacePeople() if args.detector == FACES else TransformersPeople(args.detector, args.box_thr)
+    detector.setup(str(pick_device(args.device)))
+    return detector
 
 
 def _run_task(task: str, sources: Sequence[ImageSource], boxes: Optional[BoxFinder], weights: str,

@@ -53,7 +53,8 @@ def sample_of(paths: Sequence[Path], selection: Selection) -> Sample:
 def describe(sample: Sample, counts: Sequence[int], price: float) -> str:
     """Tables for so many images; ``price`` is of an hour of one core."""
     rows = [(name, f'{share:.1%}', f'{1000 * seconds:.1f}',
-             *(f'{count * share * seconds / _HOUR:,.1f}' for count in counts)) for name, share, seconds in sample.stages]
+             *(f'{count * share * seconds / _HOUR:,.1f}' for count in counts))
+            for name, share, seconds in sample.stages]
     hours = [sum(count * share * seconds for _, share, seconds in sample.stages) / _HOUR for count in counts]
     rows.append(('all stages', '', '', *(f'{value:,.1f}' for value in hours)))
     stages = text_table(('core-hours', 'is shown', 'ms an image', *(f'{count:,}' for count in counts)), rows)
@@ -67,8 +68,8 @@ def describe(sample: Sample, counts: Sequence[int], price: float) -> str:
         ('memory to compare duplicates, GB', [f'{count * _HASH_BYTES / _GB:,.1f}' for count in counts]),
     ]
     others = text_table(('', *(f'{count:,}' for count in counts)), [(name, *values) for name, values in volumes])
-    return (f'{stages}\n\n{others}\n\nFrom {sample.images:,} images, {sample.file_bytes / 1000:,.0f} KB each, on this '
-            'machine. It is assumed that other images are as large, that rules leave out the same shares (of duplicates, '
+    return (f'{stages}\n\n{others}\n\nFrom {sample.images:,} images, {sample.file_bytes / 1000:,.0f} KB each, on '
+            'this machine. It is assumed that other images are as large, that rules leave out the same shares (of duplicates, '
             'larger sets have more), and that reading keeps up: 1,000 cores read '
             + f'{_read_rate(sample) / _GB:,.1f} GB a second.')
 

@@ -195,8 +195,12 @@ def test_whole_image(pose):
     assert result['bboxes'].tolist() == [[0, 0, 1, 1]] and result['boxes_from'] == 'whole image'
 
 
-def test_pose_without_boxes_explains_both_ways(pose, seg):
-    with pytest.raises(ValueError, match='(?s)no detector.*--boxes FILE.*--whole-image'):
+def test_pose_without_boxes_and_detector_explains_all_ways(pose, seg, monkeypatch):
+    def missing(self):
+        raise ImportError('that needs a package')
+
+    monkeypatch.setattr('sapiens2.detectors.face_people.FacePeople.setup', missing)
+    with pytest.raises(ValueError, match='(?s)--boxes FILE.*--detector.*--whole-image'):
         pose.iterate(photo())
     with pytest.raises(ValueError, match='are for pose'):
         seg.iterate(photo(), whole_image=True)

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sapiens2.apis import person_boxes
 from sapiens2.apis.person_boxes import box_fault, box_finder, load_boxes
+from sapiens2.detectors.base import PersonDetector, people_inside
 
 
 def _coco(images, annotations, categories=None):
@@ -111,22 +113,46 @@ def test_box_fault(box, fault):
     assert found is None if fault is None else fault in found
 
 
-def test_finder_needs_boxes_or_the_whole_image():
-    with pytest.raises(ValueError, match='(?s)boxes.*whole_image'):
-        box_finder(None, False, [None])
-    with pytest.raises(ValueError, match='either'):
+class Detector(PersonDetector):
+    """Finds one person for sure, and another perhaps."""
+
+    def __call__(self, pictures):
+        return [people_inside([[0, 0, 4, 6], [5, 5, 9, 9]], [0.9, 0.2], picture.shape[:2]) for picture in pictures]
+
+
+def test_finder_takes_boxes_or_the_whole_image():
+    with pytest.raises(ValueError, match='give one of them'):
         box_finder(np.zeros((1, 4)), True, [None])
+
+
+def test_finder_without_boxes_asks_the_default_detector(monkeypatch):
+    monkeypatch.setattr(person_boxes, 'FacePeople', Detector)
+    people = box_finder(None, False, [None], 0.3).find(0, None, np.zeros((10, 20, 3), np.uint8))
+    assert people.boxes.tolist() == [[0, 0, 4, 6]] and people.below_threshold == 1
+
+    def missing(self):
+        raise ImportError('that needs a package')
+
+    monkeypatch.setattr(Detector, 'setup', missing)
+    with pytest.raises(ValueError, match='(?s)boxes.*--detector.*whole_image.*that needs a package'):
+        box_finder(None, False, [None])
+
+
+def test_finder_with_a_detector():
+    finder = box_finder(Detector(), False, [Path('a.jpg')])
+    assert finder.source == 'Detector'
+    assert len(finder.find(0, Path('a.jpg'), np.zeros((10, 20, 3), np.uint8)).boxes) == 2
 
 
 def test_finder_with_the_whole_image():
     finder = box_finder(None, True, [None])
-    assert finder.find(0, None, (10, 20)).boxes.tolist() == [[0, 0, 20, 10]]
+    assert finder.find(0, None, np.zeros((10, 20, 3), np.uint8)).boxes.tolist() == [[0, 0, 20, 10]]
 
 
 def test_finder_with_arrays():
     finder = box_finder([np.array([[0, 0, 1, 1]]), []], False, [None, None])
-    assert finder.find(0, None, (5, 5)).boxes.tolist() == [[0, 0, 1, 1]]
-    assert finder.find(1, None, (5, 5)).boxes.shape == (0, 4)
+    assert finder.find(0, None, np.zeros((5, 5, 3), np.uint8)).boxes.tolist() == [[0, 0, 1, 1]]
+    assert finder.find(1, None, np.zeros((5, 5, 3), np.uint8)).boxes.shape == (0, 4)
     with pytest.raises(ValueError, match='2 arrays for 1 images'):
         box_finder([np.zeros((1, 4)), np.zeros((1, 4))], False, [None])
     with pytest.raises(ValueError, match=r'boxes\[0\] has shape \(1, 5\)'):
@@ -138,11 +164,11 @@ def test_finder_with_a_file(tmp_path):
                                                  [{'image_id': 1, 'bbox': [0, 0, 1, 1]}]))
     finder = box_finder(path, False, [Path('a.jpg'), Path('b.jpg')])
     assert finder.source == 'boxes.json'
-    assert finder.find(0, Path('a.jpg'), (40, 30)).boxes.shape == (1, 4)
-    assert finder.find(1, Path('b.jpg'), (40, 30)) is None
+    assert finder.find(0, Path('a.jpg'), np.zeros((40, 30, 3), np.uint8)).boxes.shape == (1, 4)
+    assert finder.find(1, Path('b.jpg'), np.zeros((40, 30, 3), np.uint8)) is None
     # The boxes of an image on its side do not fit the image that stands upright.
     with pytest.raises(ValueError, match='a.jpg.*30 x 40 pixels, this one has 40 x 30'):
-        finder.find(0, Path('a.jpg'), (30, 40))
+        finder.find(0, Path('a.jpg'), np.zeros((30, 40, 3), np.uint8))
     with pytest.raises(ValueError, match='knows none of the 1 images'):
         box_finder(path, False, [Path('c.jpg')])
     with pytest.raises(ValueError, match='in memory'):
@@ -180,7 +206,7 @@ def test_a_byte_order_mark_and_deep_nesting(tmp_path):
 
 def test_a_detector_that_found_nobody(tmp_path):
     finder = box_finder(_write(tmp_path / 'boxes.json', []), False, [Path('a.jpg')])
-    assert finder.find(0, Path('a.jpg'), (40, 30)) is None
+    assert finder.find(0, Path('a.jpg'), np.zeros((40, 30, 3), np.uint8)) is None
 
 
 def test_a_box_that_vanishes_in_rounding_is_no_box():

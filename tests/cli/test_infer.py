@@ -83,7 +83,7 @@ def test_a_list_of_paths_and_a_glob(photos, tmp_path):
 
 
 @pytest.mark.parametrize('words, message', [
-    (['pose'], '--boxes FILE on the command line'),
+    (['pose', '--detector', 'nowhere'], 'nowhere: no detector in this folder'),
     (['seg', '--whole-image'], 'are for pose'),
     (['seg', '--flip-test'], 'are for pose'),
     (['all', '--whole-image', '--config', 'c.py'], 'one task'),

@@ -30,7 +30,8 @@ def folder(tmp_path):
     for number in range(12):
         cv2.imwrite(str(root / f'{number:02d}.jpg'), photograph(number))
     (root / 'equal.jpg').write_bytes((root / '03.jpg').read_bytes())
-    cv2.imwrite(str(root / 'smaller.png'), cv2.resize(photograph(4), None, fx=0.7, fy=0.7, interpolation=cv2.INTER_AREA))
+    smaller = cv2.resize(photograph(4), None, fx=0.7, fy=0.7, interpolation=cv2.INTER_AREA)
+    cv2.imwrite(str(root / 'smaller.png'), smaller)
     cv2.imwrite(str(root / 'flat.png'), np.full((200, 160, 3), 90, dtype=np.uint8))
     cv2.imwrite(str(root / 'tiny.png'), photograph(50, (20, 30)))
     (root / 'broken.jpg').write_bytes((root / '01.jpg').read_bytes()[:500])

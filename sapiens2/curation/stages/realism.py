@@ -1,9 +1,9 @@
 """Photograph, or drawing, chart and screenshot: told by how pixels differ from their neighbours.
 
-A photograph has noise and soft edges nearly everywhere; what was drawn by hand or program has flat areas, few colours and
-edges one pixel wide. A logistic regression of these figures was fitted to generated people, whose pictures go through a
-model of a camera, against drawings that were made of them (``benchmarks/curation_realism.py``). Good renderings pass: to
-tell those takes a network.
+A photograph has noise and soft edges nearly everywhere; what was drawn by hand or program has flat areas, few colours
+and edges one pixel wide. A logistic regression of these figures was fitted to generated people, whose pictures go
+through a model of a camera, against drawings that were made of them (``benchmarks/curation_realism.py``). Good
+renderings pass: to tell those takes a network.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def figures_of(picture: np.ndarray) -> np.ndarray:
     """(5,) figures of a (H, W, 3) uint8 BGR picture.
 
     flat: share of pixels whose neighbourhood is flat. palette: share of all pixels in the eight most frequent colours.
-    entropy: of the grey values, bits over 8. steep: share of steps between neighbours that are steep, of all that are not
-    flat. thin: of the steep ones, those that are done within one pixel.
+    entropy: of the grey values, bits over 8. steep: share of steps between neighbours that are steep, of all that are
+    not flat. thin: of the steep ones, those that are done within one pixel.
     """
     ratio = _SIDE / max(picture.shape[:2])
     if ratio < 1:
