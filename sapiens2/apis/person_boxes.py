@@ -185,7 +185,7 @@ class BoxFinder:
     source: str
 
 
-# A COCO JSON, a detector, or for each input a (people, 4) array of x1, y1, x2, y2; one such array if there is one input.
+# A COCO JSON, a detector, or for each input a (people, 4) array of x1, y1, x2, y2; one array for a single input.
 Boxes = Union[str, os.PathLike, PersonDetector, Sequence[Any], np.ndarray, BoxFinder]
 
 
@@ -202,8 +202,8 @@ def box_finder(
         score_thr: see ``load_boxes``.
 
     Raises:
-        ValueError: if both are given, or neither and there is no detector, if there are not as many arrays as inputs, if a file is to be matched
-            with images in memory, or if it knows none of the images.
+        ValueError: if both are given, or neither and there is no detector, if there are not as many arrays as inputs,
+            if a file is to be matched with images in memory, or if it knows none of the images.
     """
     if isinstance(boxes, BoxFinder):
         return boxes
@@ -238,8 +238,8 @@ def _default_detector() -> PersonDetector:
     except ImportError as error:
         raise ValueError(
             'pose estimation needs to know where the people are. Give boxes (a COCO JSON with annotations or detection '
-            'results; --boxes FILE on the command line), a detector (--detector), or whole_image (--whole-image), which '
-            f'takes each image for one person that fills it. Without any, {error}') from error
+            'results; --boxes FILE on the command line), a detector (--detector), or whole_image (--whole-image), '
+            f'which takes each image for one person that fills it. Without any, {error}') from error
     return detector
 
 

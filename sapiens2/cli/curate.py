@@ -10,7 +10,7 @@ from sapiens2.cli.run_options import option
 from sapiens2.utils.environment import usable_cores
 
 ENGINES, STEPS = ('local', 'ray'), ('score', 'select', 'write', 'report')
-_EPILOG = '''DIR will hold scores/ (Parquet, everything that was measured), selection.parquet (what is kept, and why not),
+_EPILOG = '''DIR will hold scores/ (Parquet, all that was measured), selection.parquet (what is kept, and why not), and
 shards/ (WebDataset tar files of what is kept, each with its scores beside it) and report.html. A run that was
 stopped goes on with the same command. Limits can be moved afterwards: images are scored once.
 

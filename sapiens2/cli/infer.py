@@ -148,8 +148,10 @@ def run(args: argparse.Namespace) -> int:
     for text in missing:
         report.add_problem(text)
     # Before a network is built, for which one waits.
-    boxes = box_finder(args.boxes or _detector(args), args.whole_image, [source.path for source in sources], args.box_thr) \
-        if 'pose' in tasks else None
+    boxes = None
+    if 'pose' in tasks:
+        paths = [source.path for source in sources]
+        boxes = box_finder(args.boxes or _detector(args), args.whole_image, paths, args.box_thr)
     for task in tasks:
         _run_task(task, sources, boxes if task == 'pose' else None, weights[task], args, report)
     report.print_summary(args.out)

@@ -69,8 +69,8 @@ def describe(sample: Sample, counts: Sequence[int], price: float) -> str:
     ]
     others = text_table(('', *(f'{count:,}' for count in counts)), [(name, *values) for name, values in volumes])
     return (f'{stages}\n\n{others}\n\nFrom {sample.images:,} images, {sample.file_bytes / 1000:,.0f} KB each, on '
-            'this machine. It is assumed that other images are as large, that rules leave out the same shares (of duplicates, '
-            'larger sets have more), and that reading keeps up: 1,000 cores read '
+            'this machine. It is assumed that other images are as large, that rules leave out the same shares (of '
+            'duplicates, larger sets have more), and that reading keeps up: 1,000 cores read '
             + f'{_read_rate(sample) / _GB:,.1f} GB a second.')
 
 
