@@ -10,7 +10,7 @@ from setuptools import find_packages, setup
 ROOT = Path(__file__).parent
 EXTRAS = (
     'lite', 'demo', 'transformers', 'timm', 'lora', '8bit', 'exr', 'render', 'synth', 'ray', 'parquet', 'remote',
-    'curation', 'tests')
+    'curation', 'hub', 'video', 'export', 'serve', 'tests')
 
 
 def requirements(name: str) -> list[str]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+import urllib.parse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
 from typing import Any, Optional, Union
 
 import numpy as np
 from PIL import Image, ImageOps
 
-from sapiens2.apis.result_files import NUMBER_ENDINGS
+from sapiens2.apis.outputs import NUMBER_ENDINGS
 from sapiens2.utils.atomic import check_folder
+from sapiens2.utils.fetch import fetch, is_address
 from sapiens2.utils.image_io import pillow_to_bgr, read_image
 from sapiens2.utils.image_list import ImageFile, list_images, output_stems
 
@@ -25,18 +27,27 @@ class ImageSource:
 
     Attributes:
         stem: name of its results, '/' between folders; no other source of the list has it.
-        path: the file, None for an image in memory.
-        pixels: the image in memory, None for a file.
+        path: the file, None for other images.
+        pixels: the image in memory, None for other images.
+        url: the address, None for other images.
+        details: entries that its results are to have, the time of a frame for instance.
     """
 
     stem: str
     path: Optional[Path] = None
     pixels: Optional[Union[np.ndarray, Image.Image]] = None
+    url: Optional[str] = None
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """How messages call it."""
-        return self.stem if self.path is None else str(self.path)
+        return self.url or (self.stem if self.path is None else str(self.path))
+
+    @property
+    def file_name(self) -> Optional[Path]:
+        """By which boxes in a file are matched; None for an image in memory."""
+        return Path(_path_of(self.url)) if self.url else self.path
 
     def read(self) -> np.ndarray:
         """(H, W, 3) uint8 BGR, upright.
@@ -46,6 +57,8 @@ class ImageSource:
         """
         if self.path is not None:
             return read_image(self.path)
+        if self.url is not None:
+            return read_image(fetch(self.url), self.url)
         if isinstance(self.pixels, Image.Image):
             return pillow_to_bgr(ImageOps.exif_transpose(self.pixels), self.stem)
         return _checked_array(self.pixels, self.stem)
@@ -62,14 +75,15 @@ def _checked_array(pixels: np.ndarray, name: str) -> np.ndarray:
 
 
 def image_sources(
-        inputs: Union[ImageInput, Sequence[Any]], missing: Optional[list[str]] = None,
-        out_dir: Optional[Path] = None) -> list[ImageSource]:
-    """The images that ``inputs`` name, in order.
+        inputs: Union[ImageInput, Sequence[Any], Iterator[ImageSource]], missing: Optional[list[str]] = None,
+        out_dir: Optional[Path] = None) -> Union[list[ImageSource], Iterator[ImageSource]]:
+    """The images that ``inputs`` name, in order; those at addresses come last.
 
     Args:
-        inputs: a path (image, folder with its sub-folders, glob, or ``.txt`` list of paths), an array
+        inputs: a path (image, folder with its sub-folders, glob, or ``.txt`` list of paths), an address (http, https),
+            an array
             (H, W, 3) uint8 BGR or (H, W), a Pillow image, or a sequence of paths or of images. A list that this
-            function returned is returned as it is.
+            function returned is returned as it is, as is an iterator of ``ImageSource``, whose items come as they go.
         missing: takes a line for each path that leads to no image; without it they are an error.
         out_dir: folder of results. Pictures in its folders of tasks are results of an earlier run, and no inputs.
 
@@ -79,11 +93,13 @@ def image_sources(
         TypeError: if the inputs are none of these, or if paths and images are mixed.
         ValueError: if results would be written among the inputs, or results in ``out_dir`` are named as inputs.
     """
+    if out_dir is not None:
+        check_folder(out_dir)
+    if isinstance(inputs, Iterator):
+        return inputs
     items = [inputs] if isinstance(inputs, (str, os.PathLike, np.ndarray, Image.Image)) else list(inputs)
     if isinstance(inputs, np.ndarray) and inputs.ndim == 4:
         items = list(inputs)
-    if out_dir is not None:
-        check_folder(out_dir)
     if all(isinstance(item, ImageSource) for item in items):
         return items
     if all(isinstance(item, (np.ndarray, Image.Image)) for item in items):
@@ -92,10 +108,22 @@ def image_sources(
         kinds = sorted({type(item).__name__ for item in items})
         raise TypeError('inputs must be paths, or else arrays (H, W, 3) uint8 BGR and Pillow images; got '
                         + ', '.join(kinds))
+    urls = list(dict.fromkeys(item for item in items if isinstance(item, str) and is_address(item)))
+    items = [item for item in items if item not in urls]
     files = list_images(items, missing=missing)
     if out_dir is not None:
         files = _without_results(files, [os.fspath(item) for item in items], out_dir)
-    return [ImageSource(stem, path=file.path) for file, stem in zip(files, output_stems(files))]
+    pages = [ImageFile(path, PurePath(path.name or 'page')) for path in (Path(_path_of(url)) for url in urls)]
+    stems = output_stems([*files, *pages])
+    return [*(ImageSource(stem, path=file.path) for file, stem in zip(files, stems)),
+            *(ImageSource(stem, url=url) for url, stem in zip(urls, stems[len(files):]))]
+
+
+def _path_of(url: str) -> str:
+    """Host and path of an address, without what would lead out of a folder."""
+    parts = urllib.parse.urlsplit(url)
+    names = [parts.hostname or '', *urllib.parse.unquote(parts.path).split('/')]
+    return '/'.join(name.replace('\0', '') for name in names if name not in ('', '.', '..'))
 
 
 def _without_results(files: Sequence[ImageFile], items: Sequence[str], out_dir: Path) -> list[ImageFile]:

@@ -34,6 +34,14 @@ def positive_number(text: str) -> float:
     return number
 
 
+def not_negative_number(text: str) -> float:
+    """A number from 0."""
+    number = _number(text)
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f'must be at least 0, this is {text}')
+    return number
+
+
 def share(text: str) -> float:
     """A number from 0, less than 1."""
     number = _number(text)

@@ -68,6 +68,5 @@ def run(args: argparse.Namespace) -> int:
         console.print(f'{counts[QUARANTINE]:,} images could not be used; the report and the column error of '
                       f'{args.out}/scores say why', highlight=False, soft_wrap=True)
     if args.plan:
-        from sapiens2.curation.plan import describe, sample_of
-        print(describe(sample_of(curation.scores(), selection), [int(count) for count in args.plan], args.price))
+        print(curation.plan(selection, [int(count) for count in args.plan], args.price))
     return 0

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 from rich.console import Console
 from rich.markup import escape
@@ -23,6 +23,7 @@ class _Count:
 
     images: int = 0
     failed: int = 0
+    finished_before: int = 0
     people: int = 0
     skipped_boxes: int = 0
     boxes_below_threshold: int = 0
@@ -45,27 +46,32 @@ class Report:
     # Progress and problems go to the error output, apart from what other programs may read.
     console: Console = field(default_factory=lambda: Console(stderr=True))
 
-    def follow(self, task: str, results: Iterable[Mapping[str, Any]], total: int) -> Iterator[Mapping[str, Any]]:
+    def follow(self, name: str, results: Iterable[Mapping[str, Any]],
+               total: Optional[int]) -> Iterator[Mapping[str, Any]]:
         """Pass ``results`` on with a progress bar; count them, and name what was skipped at once."""
-        count = self.counts.setdefault(task, _Count())
+        made = 0
         start = time.perf_counter()
         with progress_bar(self.console, TextColumn('{task.fields[rate]}')) as progress:
-            bar = progress.add_task(task, total=total, rate='')
+            bar = progress.add_task(name, total=total, rate='')
             for result in results:
-                self._add(count, task, result)
+                count = self.counts.setdefault(result['task'], _Count())
+                self._add(count, result)
                 count.seconds = time.perf_counter() - start
-                rate = count.images / count.seconds
-                progress.update(bar, advance=1, rate=f'{rate:.2f} images/s' if rate >= 0.1
-                                else f'{1 / rate:.0f} s/image')
+                made += 'finished_before' not in result
+                rate = made / count.seconds
+                progress.update(bar, advance=1, rate=_rate(rate))
                 yield result
 
-    def _add(self, count: _Count, task: str, result: Mapping[str, Any]) -> None:
+    def _add(self, count: _Count, result: Mapping[str, Any]) -> None:
+        task = result['task']
         count.images += 1
         if result['error'] is not None:
             count.failed += 1
             self.add_problem(f'{task}: {result["error"]}')
+        elif 'finished_before' in result:
+            count.finished_before += 1
         elif task == 'pose':
-            count.people += len(result['keypoints'])
+            count.people += len(result['bboxes'])
             count.without_people += result['message'] is not None
             count.skipped_boxes += len(result['skipped_boxes'])
             count.boxes_below_threshold += result['boxes_below_threshold']
@@ -76,6 +82,10 @@ class Report:
         """Name something that is skipped."""
         self.problems.append(text)
         self.console.print(f'[yellow]skipped[/] {escape(printable(text))}', highlight=False, soft_wrap=True)
+
+    def note(self, text: str) -> None:
+        """Say something that is no problem."""
+        self.console.print(escape(printable(text)), highlight=False, soft_wrap=True)
 
     def print_summary(self, folder: Path) -> None:
         """Print a table of all tasks, what is missing, and where the results are."""
@@ -93,6 +103,13 @@ class Report:
             if count.without_people:
                 self.console.print(f'{task}: images without people ("message" in the JSON of each says why): '
                                    f'{count.without_people}', style='yellow', highlight=False, soft_wrap=True)
+            if count.finished_before:
+                self.console.print(f'{task}: finished before by the same model and settings (--overwrite makes them '
+                                   f'again): {count.finished_before}', highlight=False, soft_wrap=True)
         if self.problems:
             self.console.print(f'{len(self.problems)} problems, named above.', style='yellow')
         self.console.print(f'Results: {escape(str(folder))}', highlight=False, soft_wrap=True)
+
+
+def _rate(rate: float) -> str:
+    return '' if rate == 0 else f'{rate:.2f} images/s' if rate >= 0.1 else f'{1 / rate:.0f} s/image'

@@ -79,7 +79,9 @@ class Chain:
         """Let the stages of these numbers (all by default) add their columns to ``records`` in place.
 
         Returns:
-            Of each stage: 'images' it was shown, 'seconds' it took, 'failed' images, and 'dropped' after it.
+            Of each stage: 'images' it was shown, 'seconds' it took, 'core_seconds' of processors meanwhile (of all
+            threads of this process) and 'gpu_seconds' that graphics processors were held, 'failed' images, and
+            'dropped' after it.
         """
         figures = {}
         for number in range(len(self.stages)) if numbers is None else numbers:
@@ -88,16 +90,17 @@ class Chain:
                 stage.setup()
                 self._ready = number + 1
             shown = [record for record in records if not record.get(ERROR) and not record.get(DROPPED)]
-            start = time.perf_counter()
+            start, start_cores = time.perf_counter(), time.process_time()
             for first in range(0, len(shown), stage.batch_size):
                 _run_batch(stage, shown[first:first + stage.batch_size])
-            seconds = time.perf_counter() - start
+            seconds, cores = time.perf_counter() - start, time.process_time() - start_cores
             failed = sum(bool(record.get(ERROR)) for record in shown)
             if failed > _FEW and failed > MOST_FAILED * len(shown) and stage.inputs != ('content',):
                 first = next(record for record in shown if record.get(ERROR))
                 raise StageBrokenError(f'{stage.name} fails on {failed} of {len(shown)} images; the first is '
                                        f'{first["name"]}: {first[ERROR]}')
-            figures[stage.name] = {'images': len(shown), 'seconds': seconds, 'failed': failed,
+            figures[stage.name] = {'images': len(shown), 'seconds': seconds, 'core_seconds': cores,
+                                   'gpu_seconds': seconds * stage.num_gpus, 'failed': failed,
                                    'dropped': self._drop(number, shown)}
         return figures
 

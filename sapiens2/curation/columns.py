@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     import pyarrow
 
@@ -75,3 +77,20 @@ def arrow_table(records: Sequence[Record], columns: Mapping[str, Column]) -> pya
         except (pyarrow.ArrowException, TypeError, ValueError) as error:
             raise TypeError(f'column {field.name!r} must hold {field.type}: {error}') from error
     return pyarrow.Table.from_arrays(arrays, schema=schema)
+
+
+def bytes_of(column: pyarrow.ChunkedArray) -> np.ndarray:
+    """(N, bytes) uint8 of a column of binary values of one length, without an object for each value.
+
+    Raises:
+        ValueError: if a value is missing, or has another length.
+    """
+    parts = []
+    for chunk in column.chunks:
+        if not len(chunk):
+            continue
+        ends = np.frombuffer(chunk.buffers()[1], np.int32)[chunk.offset:chunk.offset + len(chunk) + 1]
+        if chunk.null_count or len(np.unique(np.diff(ends))) > 1:
+            raise ValueError('values are missing, or of several lengths')
+        parts.append(np.frombuffer(chunk.buffers()[2], np.uint8)[ends[0]:ends[-1]].reshape(len(chunk), -1))
+    return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.uint8)

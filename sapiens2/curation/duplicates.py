@@ -23,11 +23,15 @@ from sapiens2.curation.stages.hashes import key_bits, mirrored
 _SPARE_BITS = 2
 _LEAST_BITS = 12
 # Pictures, whose four hashes are numbered with 32 bits.
-_MOST = 2**30
+MOST = 2**30
 # Hashes with one band are sorted, and each is compared with so many that follow.
 _REACH = 32
 # An odd number without a pattern (the golden ratio): multiplied by it, all bits count in the upper half.
-_MIX, _HALF, _LOWER = np.uint64(0x9E3779B97F4A7C15), np.uint64(32), np.uint64(0xFFFFFFFF)
+_MIX, _LOWER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xFFFFFFFF)
+# What turns the keys, and the words of hashes, into those of the mirrored pictures.
+_MIRRORED = mirrored(np.zeros((1, 8), dtype=np.uint8)).view(np.uint64)[0, 0]
+# Numbers that are handled at a time where that saves memory.
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -55,20 +59,36 @@ class NearDuplicates:
               progress: Optional[Callable[[int, int], None]] = None) -> np.ndarray:
         """Pairs of near pictures, (P, 2) int64 positions, the smaller first, each pair once, in order.
 
+        Of pictures with equal hashes the others are paired with the first alone: groups are what counts.
+
         Args:
             whole: hashes (N, 32) uint8 of the pictures.
             inner: hashes of their inner parts.
             progress: is told how many bands are done, of how many.
         """
         count = len(whole)
-        if count > _MOST:
-            raise ValueError(f'{count:,} pictures are more than {_MOST:,}, which can be compared at a time')
-        variants = [whole, inner] + ([mirrored(whole), mirrored(inner)] if self.mirrored else [])
-        keys = np.concatenate([key_bits(hashes) for hashes in variants])
-        words = [np.ascontiguousarray(hashes).view(np.uint64) for hashes in variants]
+        if count > MOST:
+            raise ValueError(f'{count:,} pictures are more than {MOST:,}, which can be compared at a time')
+        # Pictures with the same hashes, of which there may be very many, are paired with the first of them alone.
+        first = _first_equal(whole, inner)
+        alone = np.flatnonzero(first == np.arange(count))
+        equal = np.flatnonzero(first != np.arange(count))
+        if len(equal):  # else nothing is copied
+            whole, inner = whole[alone], inner[alone]
+        others = self._pairs_of_different(whole, inner, progress)
+        return np.unique(np.concatenate((alone[others], np.column_stack((first[equal], equal)))), axis=0)
+
+    def _pairs_of_different(self, whole: np.ndarray, inner: np.ndarray,
+                            progress: Optional[Callable[[int, int], None]]) -> np.ndarray:
+        """``pairs`` of pictures of which no two have the same hashes."""
+        count = len(whole)
+        keys = np.concatenate([key_bits(hashes) for hashes in (whole, inner)])
+        if self.mirrored:
+            keys = np.concatenate((keys, keys ^ _MIRRORED))
+        words = [np.ascontiguousarray(hashes).view(np.uint64) for hashes in (whole, inner)]
         found = [np.empty((0, 2), dtype=np.int64)]
         for number, band in enumerate(self._bands(count)):
-            for one, other in _sharing(keys & band):
+            for one, other in _sharing(keys, band):
                 found.append(self._near(one, other, words, count))
             if len(found) > 2 * self.bands:
                 found = [np.unique(np.concatenate(found), axis=0)]
@@ -85,34 +105,61 @@ class NearDuplicates:
 
     def _near(self, one: np.ndarray, other: np.ndarray, words: Sequence[np.ndarray], count: int) -> np.ndarray:
         """Of candidates among the variants, the pairs of pictures that are near."""
-        variant_one, variant_other = one // count, other // count
         # One of the two must be a whole, unturned picture; two inner parts, or two mirrored ones, say nothing new.
-        useful = (np.minimum(variant_one, variant_other) == 0) & (one % count != other % count)
-        one, other, variant_one, variant_other = (
-            values[useful] for values in (one % count, other % count, variant_one, variant_other))
+        useful = np.minimum(one, other) < count
+        one, other = np.minimum(one, other)[useful], np.maximum(one, other)[useful]
+        variant, other = np.divmod(other, count)
         near = np.zeros(len(one), dtype=bool)
-        for first in range(len(words)):
-            for second in range(len(words)):
-                chosen = np.flatnonzero((variant_one == first) & (variant_other == second))
-                if len(chosen):
-                    differing = words[first][one[chosen]] ^ words[second][other[chosen]]
-                    near[chosen] = np.bitwise_count(differing).sum(axis=1, dtype=np.int64) <= self.distance
+        for number in range(len(words) * (1 + self.mirrored)):
+            chosen = np.flatnonzero((variant == number) & (one != other))
+            differing = words[0][one[chosen]] ^ words[number % len(words)][other[chosen]]
+            if number >= len(words):
+                differing ^= _MIRRORED
+            near[chosen] = np.bitwise_count(differing).sum(axis=1, dtype=np.int64) <= self.distance
         return np.sort(np.column_stack((one[near], other[near])), axis=1)
 
 
-def _sharing(bands: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Positions that have one band: each with the ``_REACH`` that come next."""
-    # The upper half mixes the bits of the band, the lower one is the position: one sort of plain numbers.
-    positions = np.arange(len(bands), dtype=np.uint64)
-    ranked = np.sort((bands * _MIX >> _HALF) << _HALF | positions)
-    marks, order = (ranked >> _HALF).astype(np.uint32), (ranked & _LOWER).astype(np.int64)
-    alive = np.arange(len(order))
+def _first_equal(whole: np.ndarray, inner: np.ndarray) -> np.ndarray:
+    """(N,) the first picture that has the same hashes."""
+    mark = np.zeros(len(whole), dtype=np.uint64)
+    for hashes in (whole, inner):
+        for word in np.ascontiguousarray(hashes).view(np.uint64).T:
+            mark = (mark ^ word) * _MIX
+            mark ^= mark >> np.uint64(29)
+    _, firsts, places = np.unique(mark, return_index=True, return_inverse=True)
+    first = firsts[places]
+    # Different hashes with one mark are as good as never seen; such pictures stay alone.
+    same = (whole == whole[first]).all(axis=1) & (inner == inner[first]).all(axis=1)
+    return np.where(same, first, np.arange(len(whole)))
+
+
+def _sharing(keys: np.ndarray, band: np.uint64) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Positions of keys that have one band: each with the ``_REACH`` that come next."""
+    # The upper half mixes the bits of the band, the lower one is the position: one sort of plain numbers, in the memory
+    # of one copy of the keys.
+    ranked = keys & band
+    ranked *= _MIX
+    ranked &= ~_LOWER
+    for first in range(0, len(ranked), _PIECE):
+        piece = ranked[first:first + _PIECE]
+        piece |= np.arange(first, first + len(piece), dtype=np.uint64)
+    ranked.sort()
+    # Those that share the band with the next one; later steps look at what is left of them.
+    alive = np.concatenate([np.empty(0, dtype=np.int64), *(
+        first + np.flatnonzero(_share(ranked[first:first + _PIECE + 1][:-1], ranked[first + 1:first + 1 + _PIECE]))
+        for first in range(0, len(ranked) - 1, _PIECE))])
     for step in range(1, _REACH + 1):
-        alive = alive[:np.searchsorted(alive, len(order) - step)]
-        alive = alive[marks[alive] == marks[alive + step]]
+        if step > 1:
+            alive = alive[:np.searchsorted(alive, len(ranked) - step)]
+            alive = alive[_share(ranked[alive], ranked[alive + step])]
         if not len(alive):
             return
-        yield order[alive], order[alive + step]
+        yield (ranked[alive] & _LOWER).astype(np.int64), (ranked[alive + step] & _LOWER).astype(np.int64)
+
+
+def _share(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Whether the upper halves are equal."""
+    return (one ^ other) <= _LOWER
 
 
 def groups_of(pairs: np.ndarray, count: int) -> np.ndarray:

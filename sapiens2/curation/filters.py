@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
 
 from sapiens2.registry import CURATION_FILTERS
+
+if TYPE_CHECKING:
+    import pyarrow
 
 Value = Union[float, int, str, bool]
 MISSING = ('drop', 'keep')
@@ -54,11 +57,13 @@ class Limit:
         """Whether an image with this value is kept."""
         return bool(self.mask([value])[0])
 
-    def mask(self, values: Sequence[Any]) -> np.ndarray:
-        """(N,) bool, whether images with these values are kept; None, NaN count as missing."""
-        missing = np.array([value is None or value != value for value in values], dtype=bool)
+    def mask(self, values: Union[Sequence[Any], pyarrow.ChunkedArray]) -> np.ndarray:
+        """(N,) bool, whether images with these values are kept; None, NaN count as missing.
+
+        A column of an Arrow table is taken as it is, without an object for each value.
+        """
+        known, missing = _known(values)
         kept = np.full(len(values), self.missing == 'keep')
-        known = np.array([value for value, lacks in zip(values, missing) if not lacks])
         inside = np.ones(len(known), dtype=bool)
         if len(known):
             if self.at_least is not None:
@@ -69,3 +74,14 @@ class Limit:
                 inside &= np.isin(known, self.one_of)
         kept[~missing] = inside
         return kept
+
+
+def _known(values: Union[Sequence[Any], pyarrow.ChunkedArray]) -> tuple[np.ndarray, np.ndarray]:
+    """The values that are known, and (N,) bool, which are not."""
+    if hasattr(values, 'is_null'):
+        import pyarrow.compute
+
+        missing = values.is_null(nan_is_null=True)
+        return values.filter(pyarrow.compute.invert(missing)).to_numpy(), missing.to_numpy()
+    missing = np.array([value is None or value != value for value in values], dtype=bool)
+    return np.array([value for value, lacks in zip(values, missing) if not lacks]), missing

@@ -16,6 +16,7 @@ from rich.console import Console
 from sapiens2.curation.balance import Balance
 from sapiens2.curation.chain import Chain
 from sapiens2.curation.duplicates import NearDuplicates
+from sapiens2.curation.plan import describe, sample_of
 from sapiens2.curation.report import Run, write_report
 from sapiens2.curation.score import SCORES, PartScorer, score
 from sapiens2.curation.select import SELECTION, Selection, Selector, write_selection
@@ -115,6 +116,12 @@ class CurationRun:
     def scores(self) -> list[Path]:
         """Files of the first pass, in order."""
         return [self.scorer.path(part) for part in self.scorer.parts()]
+
+    def plan(self, selection: Selection, counts: Sequence[int], price: float) -> str:
+        """What ``counts`` images would take, from what these took; ``price`` is of an hour of one core."""
+        sample = sample_of(self.scores(), selection, [limit.name for limit in self.selector.filters],
+                           self.selector.near)
+        return describe(sample, counts, price)
 
     def _select(self, console: Console) -> Selection:
         missing = sum(not path.exists() for path in self.scores())

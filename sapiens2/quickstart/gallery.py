@@ -10,7 +10,7 @@ import numpy as np
 from mmengine.config import Config
 
 from sapiens2.apis import Sapiens2Inferencer
-from sapiens2.apis.result_files import FIELD_OF_TASK
+from sapiens2.apis.outputs import FIELD_OF_TASK
 from sapiens2.registry import DATASETS, register_all
 from sapiens2.structures import DataSample
 from sapiens2.utils.image_io import read_image

@@ -51,7 +51,7 @@ class DataSample(BaseDataElement):
             mask (1, H, W), bool: pixels on people with valid ground truth.
         eval_fields: the dense targets at the size of the source image, for validation and test.
         pred_fields: predictions at the size of the source image, same names and units as ``gt_fields``;
-            for seg also ``seg_logits`` (classes, H, W) on request.
+            for seg also ``seg_logits`` and ``seg_probs`` (classes, H, W) on request.
     """
 
     gt_instances = _field('gt_instances', InstanceData)

@@ -102,12 +102,16 @@ def _start(function: Callable[[Any], Any]) -> None:
     global _function
     _function = function
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one decides what is finished
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    end_with_parent()
     cv2.setNumThreads(1)
 
 
-def _leave_with_parent() -> None:
-    """End this process when the one that started it is killed, which would leave it waiting for items for ever."""
+def end_with_parent() -> None:
+    """See that this process ends when the one that started it is killed, which would leave it waiting for ever."""
+    threading.Thread(target=_wait_for_end, daemon=True).start()
+
+
+def _wait_for_end() -> None:
     multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
     os._exit(1)
 

@@ -13,17 +13,36 @@ from sapiens2.visualization.text import INK, PAPER, put_text, text_size
 # Of a legend: most rows, and the smallest share of a class that is named, percent.
 LEGEND_ROWS = 14
 LEAST_PERCENT = 0.05
+# Of one band of rows: 1 MiB of float32.
+_BAND_VALUES = 2**18
+
+
+def to_levels(values: np.ndarray, dtype: type = np.uint8, low: float = 0.0) -> np.ndarray:
+    """Values of [``low``, 1] as all whole numbers of ``dtype``; others are clipped, and NaN is as ``low``.
+
+    In bands of rows, whose intermediate results stay in the processor's cache.
+    """
+    most = np.iinfo(dtype).max
+    result = np.empty(values.shape, dtype=dtype)
+    rows = max(1, _BAND_VALUES * len(values) // max(1, values.size))
+    for start in range(0, len(values), rows):
+        band = values[start:start + rows].astype(np.float32)
+        band -= low
+        band *= most / (1 - low)
+        np.nan_to_num(band, copy=False, nan=0, posinf=most, neginf=0)
+        np.clip(band, 0, most, out=band)
+        result[start:start + rows] = np.rint(band, out=band)
+    return result
 
 
 def unit_to_bgr(rgb: np.ndarray) -> np.ndarray:
-    """(H, W, 3) RGB in [0, 1] to BGR uint8; values outside are clipped, values that are not finite become 0."""
-    clean = np.nan_to_num(rgb, nan=0.0, posinf=1.0, neginf=0.0)
-    return np.ascontiguousarray(np.rint(np.clip(clean, 0, 1) * 255).astype(np.uint8)[..., ::-1])
+    """(H, W, 3) RGB in [0, 1] to BGR uint8; values outside are clipped, values that are not finite become 0 or 255."""
+    return cv2.cvtColor(to_levels(rgb), cv2.COLOR_RGB2BGR)
 
 
 def normals_to_bgr(normal: np.ndarray) -> np.ndarray:
     """(H, W, 3) unit vectors, camera frame (x right, y down, z forward), to BGR; RGB = (n + 1) / 2."""
-    return unit_to_bgr((normal.astype(np.float32) + 1) / 2)
+    return cv2.cvtColor(to_levels(normal, low=-1), cv2.COLOR_RGB2BGR)
 
 
 def distinct_colors(count: int) -> list[list[int]]:

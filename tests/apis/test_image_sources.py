@@ -109,3 +109,45 @@ def test_results_need_a_folder_that_can_be_written_to(tmp_path):
             image_sources(np.zeros((4, 6, 3), np.uint8), out_dir=out_dir)
     image_sources(np.zeros((4, 6, 3), np.uint8), out_dir=tmp_path / 'new')
     assert sorted(path.name for path in tmp_path.iterdir()) == ['a.png']
+
+
+@pytest.fixture
+def server(tmp_path):
+    """Files of a folder at an address of this machine."""
+    import functools
+    import http.server
+    import threading
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path / 'web'))
+    (tmp_path / 'web').mkdir()
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), handler) as served:
+        threading.Thread(target=served.serve_forever, daemon=True).start()
+        yield f'http://127.0.0.1:{served.server_port}', tmp_path / 'web'
+        served.shutdown()
+
+
+def test_addresses_are_read_and_named(server, tmp_path):
+    address, folder = server
+    image = np.random.default_rng(0).integers(0, 256, (20, 30, 3), dtype=np.uint8)
+    write_image(folder / 'sub' / 'a b.png', image)
+    write_image(tmp_path / 'local' / 'a.jpg', image)
+    (folder / 'page.html').write_text('<html></html>')
+    sources = image_sources([f'{address}/sub/a%20b.png?size=1', tmp_path / 'local', f'{address}/page.html',
+                             f'{address}/none.jpg', f'{address}/%2e%2e/%2e%2e/etc/a.png'])
+    assert [source.stem for source in sources] == ['a.jpg', 'a b', 'page.html', 'none', 'a.png']
+    assert (sources[1].read() == image).all() and sources[1].path is None
+    assert sources[1].file_name.name == 'a b.png'
+    for source, reason in ((sources[2], 'page.html'), (sources[3], 'status 404')):
+        with pytest.raises(ValueError, match=reason) as failure:
+            source.read()
+        assert address in str(failure.value)
+
+
+def test_a_long_or_cut_answer_is_refused(server, monkeypatch):
+    from sapiens2.utils import fetch
+    address, folder = server
+    (folder / 'long.png').write_bytes(bytes(2000))
+    monkeypatch.setattr(fetch, 'MAX_DOWNLOAD', 1000)
+    with pytest.raises(ValueError, match='limit of 1,000 bytes'):
+        fetch.fetch(f'{address}/long.png')
+    with pytest.raises(ValueError, match='cannot be downloaded'):
+        fetch.fetch('http://127.0.0.1:1/a.png')

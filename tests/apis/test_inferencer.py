@@ -14,7 +14,7 @@ from mmengine.config import Config
 from safetensors.torch import save_file
 
 from sapiens2.apis import Sapiens2Inferencer
-from sapiens2.apis.result_files import depth_to_millimetres
+from sapiens2.apis.outputs import OutputOptions, depth_to_millimetres
 from sapiens2.apis.task_models import dataset_meta, model_configs, task_config
 from sapiens2.utils.image_io import read_image, read_labels, write_image
 from sapiens2.utils.tasks import TASKS
@@ -105,8 +105,8 @@ def test_pose_json_tells_everything(pose, tmp_path):
     result, = pose(tmp_path / 'in', boxes=[np.array([[5, 5, 40, 45], [20, 0, 70, 50.0]])], out_dir=tmp_path / 'out')
     assert result['keypoints'].shape == (2, 308, 2) and result['keypoint_scores'].shape == (2, 308)
     document = json.loads((tmp_path / 'out/pose/a.json').read_text(encoding='utf-8'))
-    assert document['schema'] == 'sapiens2/pose' and document['schema_version'] == '1.1'
-    assert document['image'] == {'file': str(tmp_path / 'in/a.png'), 'width': 70, 'height': 50}
+    assert document['schema'] == 'sapiens2/pose' and document['schema_version'] == '1.2'
+    assert document['image'] == {'id': 'a', 'file': str(tmp_path / 'in/a.png'), 'width': 70, 'height': 50}
     assert document['weights'] == 'random' and document['message'] is None and document['skipped_boxes'] == []
     assert document['keypoint_names'][0] == 'nose' and len(document['keypoint_names']) == 308
     assert all(len(link) == 2 for link in document['skeleton'])
@@ -129,7 +129,7 @@ def test_a_peak_in_the_middle_is_the_middle_of_the_box(pose, monkeypatch):
     """Boxes of any shape, cut at the edges of the image."""
     y, x = torch.meshgrid(torch.arange(16) - 7.5, torch.arange(12) - 5.5, indexing='ij')
     peak = torch.exp(-(x**2 + y**2) / 8).expand(1, 308, 16, 12)
-    monkeypatch.setattr(pose.model.decode_head, 'forward', lambda feats: peak.expand(len(feats[0]), -1, -1, -1))
+    monkeypatch.setattr(pose.networks['pose'].model.decode_head, 'forward', lambda feats: peak.expand(len(feats[0]), -1, -1, -1))
     result, = pose(photo(50, 70), boxes=np.array([[10, 10, 20, 30], [5, 20, 45, 25], [-30, 10, 30, 90.0]]))
     centers = np.array([[15, 20], [25, 22.5], [15, 30]])
     assert np.allclose(result['keypoints'], centers[:, None], atol=0.3)
@@ -140,7 +140,7 @@ def test_sixty_people_go_in_batches(pose):
     corners = rng.uniform(0, 30, (60, 2))
     boxes = np.concatenate([corners, corners + rng.uniform(5, 20, (60, 2))], axis=1)
     calls = []
-    handle = pose.model.backbone.register_forward_pre_hook(lambda module, inputs: calls.append(len(inputs[0])))
+    handle = pose.networks['pose'].model.backbone.register_forward_pre_hook(lambda module, inputs: calls.append(len(inputs[0])))
     many, = pose(photo(), boxes=boxes, batch_size=16)
     handle.remove()
     # Twice, for the mirrored image.
@@ -229,7 +229,7 @@ def test_read_only_inputs_twins_and_folders(seg, tmp_path):
     for path in [folder, *before]:
         path.chmod(0o555 if path.is_dir() else 0o444)
     try:
-        results = seg(folder, out_dir=tmp_path / 'new' / 'out', picture=False)
+        results = seg(folder, out_dir=tmp_path / 'new' / 'out', outputs=OutputOptions(picture=False))
     finally:
         for path in [folder, *before]:
             path.chmod(0o755)
@@ -241,42 +241,43 @@ def test_read_only_inputs_twins_and_folders(seg, tmp_path):
 
 
 def test_results_appear_while_inputs_are_read(seg, monkeypatch):
-    """A folder of any length needs the memory of one batch."""
+    """A folder of any length needs the memory of a few batches."""
     from sapiens2.apis.image_sources import ImageSource
     read = []
     original = ImageSource.read
     monkeypatch.setattr(ImageSource, 'read', lambda source: read.append(source.stem) or original(source))
-    results = seg.iterate([photo()] * 6, batch_size=2)
+    results = seg.iterate([photo()] * 60, batch_size=2)
     next(results)
-    assert len(read) == 2
-    assert len(list(results)) == 5
+    assert len(read) < 20
+    assert len(list(results)) == 59
 
 
 def test_values_that_are_not_finite_are_an_error_of_that_image():
     inferencer = make('normal')
     with torch.no_grad():
-        inferencer.model.decode_head.conv_normal.bias.fill_(float('nan'))
+        inferencer.networks['normal'].model.decode_head.conv_normal.bias.fill_(float('nan'))
     result, = inferencer(photo())
     assert 'not finite' in result['error'] and 'fp32' in result['error']
 
 
 def test_bf16_keeps_the_digits_of_the_last_layer():
     inferencer = make('albedo', dtype='bf16')
-    assert next(inferencer.model.backbone.parameters()).dtype == torch.bfloat16
+    assert next(inferencer.networks['albedo'].model.backbone.parameters()).dtype == torch.bfloat16
     result, = inferencer(photo())
     albedo = torch.from_numpy(result['albedo'])
     assert (albedo != albedo.bfloat16().float()).any()
 
 
 def test_an_image_that_cannot_be_prepared_does_not_stop_the_others(pose, monkeypatch):
-    whole = pose.pipeline
+    network = pose.networks['pose']
+    whole = network.pipeline
 
     def fragile(data):
         if data['bboxes'][0, 0] == 13:
             raise ValueError('too odd')
         return whole(data)
 
-    monkeypatch.setattr(pose, 'pipeline', fragile)
+    monkeypatch.setattr(network, 'pipeline', fragile)
     boxes = [[[1, 1, 20, 20]], [[1, 1, 20, 20], [13, 1, 20, 20], [1, 1, 20, 20]], [[1, 1, 20, 20]]]
     results = pose([photo()] * 3, boxes=boxes, batch_size=2)
     assert [result['error'] is None for result in results] == [True, False, True]
@@ -285,7 +286,7 @@ def test_an_image_that_cannot_be_prepared_does_not_stop_the_others(pose, monkeyp
 
 def test_weights_are_loaded_and_named(seg, tmp_path):
     path = tmp_path / 'weights.safetensors'
-    save_file({name: tensor.contiguous() for name, tensor in seg.model.state_dict().items()}, path)
+    save_file({name: tensor.contiguous() for name, tensor in seg.networks['seg'].model.state_dict().items()}, path)
     loaded = Sapiens2Inferencer('seg', small_config('seg'), path, 'cpu', 'fp32', (64, 48))
     image = photo()
     first, second = seg(image)[0], loaded(image)[0]
@@ -350,7 +351,7 @@ def test_a_full_disk_stops_the_run_and_names_the_file(seg, tmp_path, monkeypatch
 
 def test_classes_made_of_nan_are_no_result():
     broken = make('seg')
-    torch.nn.init.constant_(broken.model.decode_head.conv_seg.bias, float('nan'))
+    torch.nn.init.constant_(broken.networks['seg'].model.decode_head.conv_seg.bias, float('nan'))
     good, = make('seg')(photo())
     bad, = broken(photo())
     assert good['error'] is None and 'not finite' in bad['error'] and 'sem_seg' not in bad
@@ -367,4 +368,18 @@ def test_a_name_that_is_no_unicode_is_kept(pose, tmp_path):
 
 
 def test_random_weights_may_be_named():
-    assert Sapiens2Inferencer('normal', model='sapiens2_tiny', weights='random', device='cpu').weights_name == 'random'
+    assert Sapiens2Inferencer('normal', model='sapiens2_tiny', weights='random', device='cpu').networks['normal'].weights_name == 'random'
+
+
+def test_a_map_of_persons_and_soft_scores_on_request(seg, tmp_path):
+    options = OutputOptions(seg=('png', 'soft', 'people'), picture=False)
+    with pytest.raises(ValueError, match='format people'):
+        seg.iterate(photo(), whole_image=True)
+    result, = seg(photo(), boxes=np.array([[0, 0, 30, 49], [35, 0, 69, 49.0]]), out_dir=tmp_path, outputs=options)
+    assert result['error'] is None and len(result['files']) == 3
+    owners = read_labels(result['files'][2])
+    is_somebody = result['sem_seg'] > 0
+    assert (owners[:, 40:][is_somebody[:, 40:]] == 2).all() and (owners[~is_somebody] == 0).all()
+    assert result['seg_probs'].shape == (29, 50, 70)
+    assert np.allclose(result['seg_probs'].astype(np.float32).sum(0), 1, atol=0.01)
+    assert 'seg_probs' not in seg(photo())[0]

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sapiens2.apis import person_boxes
-from sapiens2.apis.person_boxes import box_fault, box_finder, load_boxes
+from sapiens2.apis import box_finder as finders
+from sapiens2.apis.box_finder import box_finder
+from sapiens2.apis.box_table import load_boxes
+from sapiens2.apis.person_boxes import box_fault
 from sapiens2.detectors.base import PersonDetector, people_inside
 
 
@@ -126,7 +128,7 @@ def test_finder_takes_boxes_or_the_whole_image():
 
 
 def test_finder_without_boxes_asks_the_default_detector(monkeypatch):
-    monkeypatch.setattr(person_boxes, 'FacePeople', Detector)
+    monkeypatch.setattr(finders, 'FacePeople', Detector)
     people = box_finder(None, False, [None], 0.3).find(0, None, np.zeros((10, 20, 3), np.uint8))
     assert people.boxes.tolist() == [[0, 0, 4, 6]] and people.below_threshold == 1
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sapiens2.cli.infer import weights_by_task
+from sapiens2.cli.infer_weights import weights_by_task
 from sapiens2.cli.main import main
 from sapiens2.utils.image_io import write_image
 from sapiens2.utils.tasks import TASKS
@@ -85,7 +85,7 @@ def test_a_list_of_paths_and_a_glob(photos, tmp_path):
 @pytest.mark.parametrize('words, message', [
     (['pose', '--detector', 'nowhere'], 'nowhere: no detector in this folder'),
     (['seg', '--whole-image'], 'are for pose'),
-    (['seg', '--flip-test'], 'are for pose'),
+    (['seg', '--flip-test'], 'is for pose'),
     (['all', '--whole-image', '--config', 'c.py'], 'one task'),
 ])
 def test_arguments_that_do_not_go_together(photos, tmp_path, capsys, words, message):
@@ -143,7 +143,7 @@ def test_interruption_leaves_whole_files_only(photos, tmp_path, monkeypatch, cap
     monkeypatch.setattr(atomic.os, 'replace', interrupt)
     assert _run('infer', 'pose', photos, '--whole-image', '--out', tmp_path / 'out', *TINY) == 130
     assert [path for path in (tmp_path / 'out').rglob('*') if path.is_file()] == replaced
-    assert json.loads(replaced[0].read_text())['schema_version'] == '1.1'
+    assert json.loads(replaced[0].read_text())['schema_version'] == '1.2'
     assert 'interrupted' in capsys.readouterr().err
 
 
@@ -162,3 +162,31 @@ def test_names_cannot_write_to_the_terminal(capsys):
     Report().add_problem('bad\x1b[2J\n日本語 [red]\udcff')
     shown = capsys.readouterr().err
     assert 'bad\\x1b[2J\\n日本語 [red]\\udcff' in shown and '\x1b[2J' not in shown
+
+
+@pytest.mark.dist
+def test_several_devices_share_the_images(photos, tmp_path, capsys):
+    (photos / 'broken.png').write_bytes(b'no picture')
+    out = tmp_path / 'out'
+    words = [word for word in TINY if word not in ('--device', 'cpu')]
+    assert _run('infer', 'pose', photos, '--whole-image', '--out', out, '--devices', 'cpu,cpu', *words) == 1
+    assert sorted(path.relative_to(out).as_posix() for path in out.rglob('*.json')) == ['pose/a.json', 'pose/sub/b.json']
+    shown = capsys.readouterr().err
+    assert 'broken.png' in shown and '3/3' in shown
+    assert _run('infer', 'pose', photos, '--whole-image', '--out', out, '--devices', 'cpu,cuda:77', *words) == 2
+    assert 'cuda:77: device' in capsys.readouterr().err
+
+
+def test_a_second_run_makes_nothing_again_unless_asked(photos, tmp_path, capsys):
+    from sapiens2.apis import Sapiens2Inferencer
+    from safetensors.torch import save_file
+    model = Sapiens2Inferencer('seg', 'sapiens2_tiny', 'random', 'cpu').networks['seg'].model
+    save_file(dict(model.state_dict()), tmp_path / 'w.safetensors')
+    words = ['infer', 'seg', photos, '--model', 'tiny', '--weights', tmp_path / 'w.safetensors', '--device', 'cpu',
+             '--img-size', '64', '48', '--out', tmp_path / 'out']
+    assert _run(*words) == 0
+    assert 'finished before' not in capsys.readouterr().err
+    assert _run(*words) == 0
+    assert '(--overwrite makes them again): 2' in ' '.join(capsys.readouterr().err.split())
+    assert _run(*words, '--overwrite') == 0
+    assert 'finished before' not in capsys.readouterr().err

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from sapiens2.codecs.udp_heatmap import gaussian_blur, newton_step
+from sapiens2.codecs.udp_heatmap import gaussian_blur, newton_step, smooth_around_peaks
 from sapiens2.registry import CODECS
 from sapiens2.utils.topdown import apply_affine, udp_matrix
 
@@ -166,3 +166,27 @@ def test_a_map_without_a_peak_keeps_its_point_near_the_highest_cell():
     index = heatmaps.flatten(2).argmax(-1)
     points, _ = codec.locate(heatmaps)
     assert (points - torch.stack((index % 48, index // 48), dim=-1)).abs().max() <= 5
+
+
+@pytest.mark.parametrize('kind', ['peaks', 'two peaks', 'edges', 'noise', 'negative', 'flat', 'zero'])
+@pytest.mark.parametrize('size', [(64, 48), (9, 7)])
+def test_smoothing_near_the_peak_gives_what_smoothing_everything_gives(kind, size):
+    generator = torch.Generator().manual_seed(0)
+    height, width = size
+    rows, columns = torch.meshgrid(torch.arange(height), torch.arange(width), indexing='ij')
+    middle = torch.rand(40, 2, 1, 1, generator=generator) * torch.tensor([height, width])[:, None, None]
+    if kind == 'edges':
+        middle[:20, 0], middle[20:, 1] = 0, width - 1
+    maps = torch.exp(-((rows - middle[:, 0])**2 + (columns - middle[:, 1])**2) / 20)
+    noise = torch.rand(40, height, width, generator=generator)
+    maps = {'two peaks': torch.maximum(maps, 0.98 * maps.flip(0)), 'noise': noise, 'negative': -noise,
+            'flat': torch.ones_like(noise), 'zero': torch.zeros_like(noise)}.get(kind, maps + 0.01 * noise)
+    scores, y, x, around, highest = smooth_around_peaks(maps, 11)
+    smooth = gaussian_blur(maps, 11)
+    assert torch.equal(scores, maps.amax((1, 2))) and torch.equal(highest, smooth.amax((1, 2)))
+    for index in range(40):
+        place = int(maps[index].flatten().argmax())
+        assert (y[index], x[index]) == (place // width, place % width)
+        near = [[smooth[index, min(max(int(y[index]) + i, 0), height - 1), min(max(int(x[index]) + j, 0), width - 1)]
+                 for j in (-1, 0, 1)] for i in (-1, 0, 1)]
+        assert torch.equal(around[index], torch.tensor(near))

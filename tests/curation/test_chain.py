@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sapiens2.curation.chain import Chain, StageBrokenError
-from sapiens2.curation.columns import Column, arrow_table
+from sapiens2.curation.columns import Column, arrow_table, bytes_of
 from sapiens2.curation.filters import Limit
 from sapiens2.curation.stage import Stage
 
@@ -45,6 +45,7 @@ def test_a_record_that_makes_a_stage_fail_goes_into_quarantine_alone():
     assert [row.get('twice') for row in rows] == [6, None, 10]
     assert rows[1]['error'] == 'Length: no such word'
     assert figures['Length']['failed'] == 1 and figures['Double']['images'] == 2
+    assert set(figures['Double']) == {'images', 'seconds', 'core_seconds', 'gpu_seconds', 'failed', 'dropped'}
 
 
 def test_what_a_filter_drops_is_not_shown_to_later_stages_unless_asked_for():
@@ -87,6 +88,27 @@ def test_limits():
     assert Limit('a', at_most=2, missing='keep').mask([None, 3]).tolist() == [True, False]
     assert Limit('a', one_of=['x', 'y']).mask(['x', 'z']).tolist() == [True, False]
     assert Limit('a', one_of=[True]).mask([True, False]).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(('options', 'values'), [
+    (dict(at_most=2, missing='keep'), [1.0, None, float('nan'), 3.0]), (dict(one_of=['x']), ['x', None, 'y']),
+    (dict(one_of=[True]), [True, False, None]), (dict(at_least=2), [1, 2, None, 3]), (dict(at_least=2), [None, None])])
+def test_limits_of_arrow_columns_are_those_of_lists(options, values):
+    arrow = pytest.importorskip('pyarrow')
+    for column in (arrow.chunked_array([arrow.array(values)]), arrow.chunked_array([arrow.array(values)] * 2)[:4]):
+        assert Limit('a', **options).mask(column).tolist() == Limit('a', **options).mask(column.to_pylist()).tolist()
+
+
+def test_bytes_of_arrow_columns():
+    arrow = pytest.importorskip('pyarrow')
+    values = [bytes([number] * 3) for number in range(5)]
+    column = arrow.chunked_array([values[:2], [], values[2:]], arrow.binary())
+    assert bytes_of(column).tolist() == [[number] * 3 for number in range(5)]
+    assert bytes_of(column[1:4]).tolist() == [[1] * 3, [2] * 3, [3] * 3]
+    assert bytes_of(column[:0]).size == 0
+    for faulty in ([b'ab', b'c'], [b'ab', None]):
+        with pytest.raises(ValueError, match='missing, or of several lengths'):
+            bytes_of(arrow.chunked_array([faulty], arrow.binary()))
 
 
 @pytest.mark.parametrize('options', [{}, {'at_least': 2, 'at_most': 1}, {'at_least': 1, 'missing': 'perhaps'}])

@@ -94,3 +94,14 @@ def test_no_picture_and_one_picture():
 def test_distances_that_make_no_sense_are_refused(options):
     with pytest.raises(ValueError, match='near duplicates'):
         NearDuplicates(**options)
+
+
+def test_pictures_with_equal_hashes_are_paired_with_the_first_alone_and_groups_stay_whole():
+    whole, inner = hashes([picture(seed) for seed in range(4)])
+    order = np.array([2, 0, 0, 1, 2, 0, 3])
+    pairs = NearDuplicates().pairs(whole[order], inner[order])
+    assert pairs.tolist() == [[0, 4], [1, 2], [1, 5]]
+    many = np.repeat([0, 1], 2000)
+    pairs = NearDuplicates().pairs(whole[many], inner[many])
+    assert len(pairs) == 3998
+    assert (groups_of(pairs, 4000) == many).all()

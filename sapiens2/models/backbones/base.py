@@ -148,7 +148,7 @@ class VisionTransformer(BaseModule):
             return x[:, 0]
         if self.out_type == 'raw' or grid is None:
             return x
-        return x[:, self.num_prefix_tokens:].transpose(1, 2).reshape(len(x), self.embed_dims, *grid).contiguous()
+        return x[:, self.num_prefix_tokens:].transpose(1, 2).reshape(x.shape[0], self.embed_dims, *grid).contiguous()
 
 
 def run_block(block: Callable, with_cp: bool, x: Tensor, *args: Any) -> Tensor:

@@ -139,5 +139,5 @@ class Sapiens(VisionTransformer):
         grid = tuple(x.shape[-2:])
         x = x.flatten(2).transpose(1, 2)
         if self.cls_token is not None:
-            x = torch.cat((self.cls_token.expand(len(x), -1, -1), x), dim=1)
+            x = torch.cat((self.cls_token.expand(x.shape[0], -1, -1), x), dim=1)
         return self.run_blocks(x + resize_pos_embed(self.pos_embed, self.grid, grid, self.num_prefix_tokens), grid)

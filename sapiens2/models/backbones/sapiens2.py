@@ -138,7 +138,8 @@ class Sapiens2(VisionTransformer):
             grid = None
             rope = self.rope_embed(*(side // self.size_multiple for side in x.shape[-2:]), visible)
             tokens = self._embed(image_cells(x, self.size_multiple, visible).flatten(0, 1)).view(*visible.shape, -1)
-        prefix = (token.expand(len(x), -1, -1) for token in (self.cls_token, self.storage_tokens) if token is not None)
+        prefix = (token.expand(x.shape[0], -1, -1) for token in (self.cls_token, self.storage_tokens)
+                  if token is not None)
         x = torch.cat((*prefix, tokens), dim=1)
         return self.run_blocks(x, grid, rope)
 

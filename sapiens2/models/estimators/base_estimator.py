@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Optional, Union
 
@@ -79,7 +78,7 @@ class BaseEstimator(BaseModel):
             raise ValueError(f'mode {mode!r} needs a data sample for each of the {len(inputs)} images')
         if mode == 'loss':
             return self.decode_head.loss(self.extract_feat(inputs), data_samples)
-        return self.predict(inputs, data_samples)
+        return self.decode_head.predictions(self.outputs(inputs), data_samples, **self.head_options())
 
     def extract_feat(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """Images (B, 3, H, W) to feature maps (B, C, h, w); images take on the dtype of a model cast as a whole."""
@@ -89,6 +88,6 @@ class BaseEstimator(BaseModel):
         """Options of ``test_cfg`` that are the head's."""
         return {name: self.test_cfg[name] for name in self.decode_head.test_options}
 
-    @abstractmethod
-    def predict(self, inputs: Tensor, data_samples: Sequence[DataSample]) -> list[DataSample]:
-        """The samples with predictions in the frame of the source image."""
+    def outputs(self, inputs: Tensor) -> Any:
+        """What predictions are made of, for images (B, 3, H, W): the head's raw output."""
+        return self.decode_head(self.extract_feat(inputs))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from torch import Tensor
 
 from sapiens2.models.estimators.base_estimator import BaseEstimator
 from sapiens2.registry import MODELS
-from sapiens2.structures import DataSample
 
 
 @MODELS.register_module()
@@ -19,7 +17,13 @@ class TopdownPoseEstimator(BaseEstimator):
     # flip_test: average the heat maps with those of the mirrored image, which doubles the time.
     estimator_options: ClassVar[dict[str, Any]] = {'flip_test': False}
 
-    def predict(self, inputs: Tensor, data_samples: Sequence[DataSample]) -> list[DataSample]:
-        mirrored = self.extract_feat(inputs.flip(-1)) if self.test_cfg['flip_test'] else None
-        return self.decode_head.predict(
-            self.extract_feat(inputs), data_samples, mirrored_feats=mirrored, **self.head_options())
+    def outputs(self, inputs: Tensor) -> Tensor:
+        """Heat maps (B, K, h, w) of crops (B, 3, H, W); with ``flip_test`` the mean with those of the mirrored crops.
+
+        Raises:
+            ValueError: for ``flip_test`` with a head without ``metainfo``.
+        """
+        heatmaps = super().outputs(inputs)
+        if not self.test_cfg['flip_test']:
+            return heatmaps
+        return (heatmaps.float() + self.decode_head.unmirror(super().outputs(inputs.flip(-1)).float())) / 2

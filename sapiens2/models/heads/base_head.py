@@ -25,7 +25,7 @@ INIT_CFG: Config = dict(type='TruncNormal', layer=['Conv2d', 'ConvTranspose2d', 
 class BaseHead(BaseModule, metaclass=ABCMeta):
     """A decoder of the last feature map.
 
-    A head adds its layers, ``forward``, ``target_getters`` and ``predict``.
+    A head adds its layers, ``forward``, ``target_getters`` and ``predictions``.
 
     Args:
         in_channels: channels C of the feature map; an estimator fills it in from its backbone.
@@ -35,7 +35,7 @@ class BaseHead(BaseModule, metaclass=ABCMeta):
         with_cp: compute large intermediate results again in the backward pass, in chunks, to save memory.
     """
 
-    # Options of ``predict`` and their defaults; the estimator's ``test_cfg`` sets them.
+    # Options of ``predictions`` and their defaults; the estimator's ``test_cfg`` sets them.
     test_options: ClassVar[Config] = {}
 
     def __init__(self,
@@ -64,9 +64,19 @@ class BaseHead(BaseModule, metaclass=ABCMeta):
             data_samples: of the B images.
         """
 
-    @abstractmethod
     def predict(self, feats: Sequence[Tensor], data_samples: Sequence[DataSample], **options: Any) -> list[DataSample]:
-        """Fill the samples with predictions in the frame of the source image and return them."""
+        """``predictions`` of feature maps, the last of (B, C, h, w)."""
+        return self.predictions(self(feats), data_samples, **options)
+
+    @abstractmethod
+    def predictions(self, output: Any, data_samples: Sequence[DataSample], **options: Any) -> list[DataSample]:
+        """Fill the samples with predictions in the frame of the source image and return them.
+
+        Args:
+            output: what ``forward`` gave.
+            data_samples: of the B images.
+            options: as named by ``test_options``.
+        """
 
     def loss(self, feats: Sequence[Tensor], data_samples: Sequence[DataSample]) -> dict[str, Tensor]:
         """The weighted losses by name; of several with one name the second is called ``name_2``, and so on.

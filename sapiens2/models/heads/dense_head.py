@@ -47,9 +47,8 @@ def source_size(sample: DataSample, index: int) -> tuple[int, int]:
 class DenseHead(BaseHead):
     """A head that predicts a value for each pixel of the network input."""
 
-    def predict(self, feats: Sequence[Tensor], data_samples: Sequence[DataSample], **options: Any) -> list[DataSample]:
+    def predictions(self, output: Any, data_samples: Sequence[DataSample], **options: Any) -> list[DataSample]:
         """Set ``pred_fields`` of each sample, at the size of its source image, and return the samples."""
-        output = self(feats)
         maps, *others = output if isinstance(output, tuple) else (output,)
         for i, sample in enumerate(data_samples):
             fields = self.postprocess(

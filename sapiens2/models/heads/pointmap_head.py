@@ -34,8 +34,9 @@ class PointmapHead(UpsampleHead):
     ``target`` by the same one of them gives metres. ``mask`` is (B, 1, H, W). The true scale is taken from ``K`` where
     the sample has it, else from ``gt_fields.scale``.
 
-    Predicts ``pointmap`` (3, H, W), metres, camera frame (x right, y down, z forward), ``depth`` (1, H, W), its z, and
-    ``scale`` (1,), which refers to the network input.
+    Predicts ``pointmap`` (3, H, W), metres, camera frame (x right, y down, z forward), ``depth`` (1, H, W), its z,
+    ``scale`` (1,), which refers to the network input, and ``focal`` (1,), the focal length f_x that this scale stands
+    for, pixels of the source image.
 
     Args:
         in_channels: channels C of the feature map.
@@ -121,5 +122,7 @@ class PointmapHead(UpsampleHead):
 
     def postprocess(self, maps: Tensor, size: tuple[int, int], *others: Tensor, **options: Any) -> dict[str, Tensor]:
         scale, = others
-        pointmap = resize(maps / scale.clamp(min=MIN_SCALE)[:, None, None], size)
-        return {'pointmap': pointmap, 'depth': pointmap[2:], 'scale': scale}
+        used = scale.clamp(min=MIN_SCALE)
+        pointmap = resize(maps / used[:, None, None], size)
+        focal = self.canonical_focal_length / used * (size[1] / maps.shape[2])
+        return {'pointmap': pointmap, 'depth': pointmap[2:], 'scale': scale, 'focal': focal}

@@ -71,27 +71,18 @@ class PoseHeatmapHead(BaseHead):
             'weights': lambda: self.stack(data_samples, 'keypoint_weights', shape[:1], output),
         }
 
-    def predict(self,
-                feats: Sequence[Tensor],
-                data_samples: Sequence[DataSample],
-                mirrored_feats: Optional[Sequence[Tensor]] = None,
-                **options: Any) -> list[DataSample]:
+    def predictions(self, output: Tensor, data_samples: Sequence[DataSample], **options: Any) -> list[DataSample]:
         """Set ``pred_instances`` of each sample and return the samples.
 
         Args:
-            feats: feature maps, the last of (B, C, h, w).
+            output: heat maps (B, K, h, w).
             data_samples: know ``input_center`` and ``input_scale``.
-            mirrored_feats: the same of the images mirrored left to right; both heat maps are averaged.
             options: none.
 
         Raises:
-            ValueError: if a sample does not know where its crop lies, or ``mirrored_feats`` are given to a head
-                without ``metainfo``.
+            ValueError: if a sample does not know where its crop lies.
         """
-        heatmaps = self(feats).float()
-        if mirrored_feats is not None:
-            heatmaps = (heatmaps + self.unmirror(self(mirrored_feats).float())) / 2
-        for sample, points, point_scores in zip(data_samples, *self.decode(heatmaps, data_samples)):
+        for sample, points, point_scores in zip(data_samples, *self.decode(output.float(), data_samples)):
             instances = InstanceData(keypoints=points[None], keypoint_scores=point_scores[None])
             for box in ('bboxes', 'bbox_scores'):
                 if 'gt_instances' in sample and box in sample.gt_instances:

@@ -36,8 +36,9 @@ class SegHead(DenseHead):
         init_cfg, with_cp: as in ``BaseHead``.
     """
 
-    # seg_logits: also predict ``seg_logits`` (classes, H, W), held whole.
-    test_options: ClassVar[Config] = {'seg_logits': False}
+    # seg_logits: also predict ``seg_logits`` (classes, H, W), held whole. seg_probs: also predict ``seg_probs`` (classes,
+    # H, W) float16, the probabilities of the classes, of which each pixel's add up to 1.
+    test_options: ClassVar[Config] = {'seg_logits': False, 'seg_probs': False}
 
     def __init__(self,
                  in_channels: int,
@@ -68,10 +69,12 @@ class SegHead(DenseHead):
         }
 
     def postprocess(self, maps: Tensor, size: tuple[int, int], *others: Tensor, **options: Any) -> dict[str, Tensor]:
-        if options.get('seg_logits', self.test_options['seg_logits']):
+        options = {**self.test_options, **options}
+        probabilities = {'seg_probs': softmax_resized(maps, size)} if options['seg_probs'] else {}
+        if options['seg_logits']:
             logits = resize(maps, size)
-            return {'sem_seg': logits.argmax(dim=0), 'seg_logits': logits}
-        return {'sem_seg': argmax_resized(maps, size)}
+            return {'sem_seg': logits.argmax(dim=0), 'seg_logits': logits, **probabilities}
+        return {'sem_seg': argmax_resized(maps, size), **probabilities}
 
 
 def argmax_resized(logits: Tensor, size: tuple[int, int], band_values: int = BAND_VALUES) -> Tensor:
@@ -80,3 +83,11 @@ def argmax_resized(logits: Tensor, size: tuple[int, int], band_values: int = BAN
     for rows, band in resize_bands(logits, size, band_values):
         labels[rows] = band.max(dim=0).indices  # faster than argmax on a CPU
     return labels
+
+
+def softmax_resized(logits: Tensor, size: tuple[int, int], band_values: int = BAND_VALUES) -> Tensor:
+    """Probabilities, (classes, H, W) float16, of (classes, h, w) logits resized to ``size`` (H, W) band by band."""
+    probabilities = torch.empty((len(logits), *size), dtype=torch.float16, device=logits.device)
+    for rows, band in resize_bands(logits, size, band_values):
+        probabilities[:, rows] = band.softmax(dim=0).half()
+    return probabilities

@@ -44,7 +44,7 @@ class DecoderStages(nn.Sequential):
 
 def last_layer(layer: nn.Module, x: Tensor) -> Tensor:
     """``layer``, which sees each pixel alone, of x (B, C, H, W); without gradient in bands of rows if x is large."""
-    if torch.is_grad_enabled() or x.numel() <= CHUNK_VALUES or _has_to_be_whole(x):
+    if torch.is_grad_enabled() or _has_to_be_whole(x) or x.numel() <= CHUNK_VALUES:
         return layer(x)
     rows = max(1, CHUNK_VALUES * x.shape[2] // x.numel())
     return _collect(((2, _part(start, rows, x.shape[2])) for start in range(0, x.shape[2], rows)), x.shape[2],

@@ -40,7 +40,7 @@ class WindowTokenizer(nn.Module):
 
     def _summarise(self, windows: Tensor) -> Tensor:
         """(M, window ** 2, C) patches of M windows -> (M, C)."""
-        x = torch.cat((self.w_cls.expand(len(windows), -1, -1), windows), dim=1) + self.local_pos_embed
+        x = torch.cat((self.w_cls.expand(windows.shape[0], -1, -1), windows), dim=1) + self.local_pos_embed
         for block in self.blocks:
             x = block(x)
         return x[:, 0]

@@ -1,0 +1,245 @@
+"""Images through networks: reading, the networks, and what follows them work at the same time.
+
+Images are read and prepared in threads, a few ahead; networks run in the caller's thread, on batches that reach across
+images, so that sixty people of one image and sixty images of one run alike; key points and maps at full size are
+computed, drawn and written in threads again.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional, Union
+
+import cv2
+import numpy as np
+import torch
+from mmengine.dataset import pseudo_collate
+
+from sapiens2.apis.box_finder import BoxFinder
+from sapiens2.apis.image_sources import ImageSource
+from sapiens2.apis.journal import Journal
+from sapiens2.apis.outputs import OutputOptions, write_result
+from sapiens2.apis.person_boxes import PersonBoxes, usable_people
+from sapiens2.apis.task_network import TaskNetwork, of_one, see_the_same
+from sapiens2.structures import DataSample
+from sapiens2.utils.overlap import ahead, in_background
+
+Result = dict[str, Any]
+# Of writing: the name is too long, has characters that the file system lacks, or is that of a folder or below a file.
+# Any other fault, a full disk for instance, would meet the next image too.
+_FAULTS_OF_NAMES = (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL, errno.EISDIR, errno.ENOTDIR, errno.EEXIST)
+# Threads that read and that write. More would hold more images than they gain time.
+_READERS = _WRITERS = min(4, os.cpu_count() or 1)
+
+
+@dataclass(eq=False)
+class _Pass:
+    """One image on its way through networks that see the same of it."""
+
+    group: Sequence[TaskNetwork]
+    crops: int = 1
+    samples: list[DataSample] = field(default_factory=list)
+    # For each network, its output for each crop.
+    outputs: list[list[Any]] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class _Image:
+    """One image and the results that are made of it."""
+
+    source: ImageSource
+    results: dict[str, Result]
+    pixels: Optional[np.ndarray] = None
+    people: Optional[PersonBoxes] = None
+    passes: list[_Pass] = field(default_factory=list)
+
+    @property
+    def is_done(self) -> bool:
+        return all(len(part.samples) == part.crops for part in self.passes)
+
+    def fail(self, reason: str, tasks: Iterable[str]) -> None:
+        for task in tasks:
+            self.results[task]['error'] = self.results[task]['error'] or reason
+
+
+@dataclass(frozen=True)
+class InferenceRun:
+    """One run over images.
+
+    Args:
+        networks: task -> network.
+        find_people: where people are; None where no task needs them.
+        batch_size: crops or images that pass a network together.
+        folder: for files; None writes none.
+        outputs: which files, and how.
+        journals: task -> what is done already; empty for a run that starts anew.
+    """
+
+    networks: Mapping[str, TaskNetwork]
+    find_people: Optional[BoxFinder]
+    batch_size: int
+    folder: Optional[Path]
+    outputs: OutputOptions
+    journals: Mapping[str, Journal]
+
+    def __call__(self, sources: Iterable[ImageSource]) -> Iterator[Result]:
+        """The results of each image, one a task, in order."""
+        finished = self._through_networks(sources)
+        done = map(self._finish, finished) if self.folder is None else ahead(
+            self._finish, finished, _WRITERS, _WRITERS + 1)
+        for image in done:
+            yield from image.results.values()
+
+    def _through_networks(self, sources: Iterable[ImageSource]) -> Iterator[_Image]:
+        groups = see_the_same(self.networks)
+        batches: dict[int, list[tuple[_Pass, dict[str, Any]]]] = {index: [] for index in range(len(groups))}
+        waiting: deque[_Image] = deque()
+        for event in in_background(self._prepared(sources, groups), 2 * self.batch_size + len(groups)):
+            if isinstance(event, _Image):
+                waiting.append(event)
+            else:
+                number, unit = event
+                batches[number].append(unit)
+                if len(batches[number]) == self.batch_size:
+                    _run(groups[number], batches[number])
+                    batches[number] = []
+            while waiting and waiting[0].is_done:
+                yield waiting.popleft()
+        for number, batch in batches.items():
+            if batch:
+                _run(groups[number], batch)
+        yield from waiting
+
+    def _prepared(self, sources: Iterable[ImageSource], groups: Sequence[Sequence[TaskNetwork]]
+                  ) -> Iterator[Union[_Image, tuple[int, tuple[_Pass, dict[str, Any]]]]]:
+        """Each image, followed by what of it the networks see, with the number of their group."""
+        for index, image in enumerate(ahead(self._read, sources, _READERS, _READERS + 1)):
+            if image.pixels is None:
+                yield image
+                continue
+            if self.find_people is not None:
+                self._find_people(index, image)
+            parts = [(number, _Pass(group)) for number, group in enumerate(groups)
+                     if any('files' not in image.results[network.task] for network in group)]
+            for _, part in parts:
+                if part.group[0].task == 'pose':
+                    part.crops = 0 if image.people is None else len(image.people.boxes)
+            image.passes = [part for _, part in parts]
+            yield image
+            for number, part in parts:
+                for unit in _units(image, part):
+                    yield number, (part, unit)
+
+    def _read(self, source: ImageSource) -> _Image:
+        """Read one image, unless nothing is to be done with it; what goes wrong is noted in its results."""
+        image = _Image(source, {task: _heading(network, source) for task, network in self.networks.items()})
+        for task, journal in self.journals.items():
+            files = None if source.path is None else journal.finished(source.stem, source.path)
+            if files is not None:
+                image.results[task].update(files=files, finished_before=True)
+        if all('files' in result for result in image.results.values()):
+            return image
+        try:
+            image.pixels = source.read()
+        except ValueError as error:
+            image.fail(str(error), image.results)
+        else:
+            for result in image.results.values():
+                result['image_size'] = image.pixels.shape[:2]
+        return image
+
+    def _find_people(self, index: int, image: _Image) -> None:
+        tasks = tasks_with_people(self.networks, self.outputs)
+        try:
+            found = self.find_people.find(index, image.source.file_name, image.pixels)
+        except ValueError as error:
+            image.fail(str(error), tasks)
+            return
+        image.people, texts = usable_people(found, self.find_people.source, image.pixels.shape[:2])
+        for task in tasks:
+            image.results[task].update(boxes_from=self.find_people.source, bboxes=image.people.boxes,
+                                       bbox_scores=image.people.scores, **texts)
+
+    def _finish(self, image: _Image) -> _Image:
+        """Fill and write the results of one image, and let go of what they are made of."""
+        for part in image.passes:
+            for network, outputs in zip(part.group, part.outputs or [[] for _ in part.group]):
+                result = image.results[network.task]
+                if result['error'] is None:
+                    try:
+                        result.update(network.values(outputs, [sample.new() for sample in part.samples]))
+                    except ValueError as error:
+                        result['error'] = f'{image.source.name}: {error}'
+                if result['error'] is None and self.folder is not None:
+                    self._write(image, network.task)
+        for result in image.results.values():
+            result.setdefault('files', [])
+        image.passes, image.pixels, image.people = [], None, None
+        return image
+
+    def _write(self, image: _Image, task: str) -> None:
+        """Write the files of one result. A name that cannot be one of a file concerns this image alone."""
+        result, source = image.results[task], image.source
+        try:
+            result['files'] = [str(file) for file in write_result(
+                self.folder, source.stem, image.pixels, result, self.outputs)]
+        except OSError as error:
+            if error.errno not in _FAULTS_OF_NAMES:
+                raise
+            result['error'] = f'{source.name}: its results cannot be written: {error}'
+            return
+        if task in self.journals and source.path is not None:
+            self.journals[task].add(source.stem, source.path, result['files'])
+
+
+def tasks_with_people(tasks: Iterable[str], outputs: OutputOptions) -> list[str]:
+    """Tasks that need to know where people are: pose, and segmentation where a map of persons is asked for."""
+    return [task for task in tasks if task == 'pose' or (task == 'seg' and 'people' in outputs.seg)]
+
+
+def _heading(network: TaskNetwork, source: ImageSource) -> Result:
+    return {'task': network.task, 'model': network.model_name, 'weights': network.weights_name,
+            'dataset_meta': network.dataset_meta, 'path': None if source.path is None and source.url is None else source.name,
+            'image_size': None, 'error': None, **source.details}
+
+
+def _units(image: _Image, part: _Pass) -> Iterator[dict[str, Any]]:
+    """The network inputs of one image: the image itself, or one crop a person."""
+    boxes = [None]
+    if part.group[0].task == 'pose':
+        height, width = image.pixels.shape[:2]
+        # The data set cuts the boxes that networks are trained on at the edges of the image.
+        boxes = np.clip(image.people.boxes, 0, (width, height, width, height)).astype(np.float32) \
+            if part.crops else []
+    for number, box in enumerate(boxes):
+        # Transforms change what they are given.
+        known = {'img': image.pixels, 'img_path': image.source.name, 'dataset_meta': {}}
+        try:
+            yield part.group[0].pipeline(known if box is None else {**known, 'bboxes': box[None]})
+        except (ValueError, cv2.error) as error:
+            image.fail(f'{image.source.name}: cannot be prepared for the network: {error}',
+                       [network.task for network in part.group])
+            part.crops = number
+            return
+
+
+def _run(group: Sequence[TaskNetwork], batch: Sequence[tuple[_Pass, dict[str, Any]]]) -> None:
+    """Pass one batch through the networks of a group, which share a backbone if they are several."""
+    model = group[0].model
+    with torch.inference_mode():
+        data = model.data_preprocessor(pseudo_collate([unit for _, unit in batch]), False)
+        if len(group) == 1:
+            outputs = [model.outputs(data['inputs'])]
+        else:
+            feats = model.extract_feat(data['inputs'])
+            outputs = [network.model.decode_head(feats) for network in group]
+    for index, ((part, _), sample) in enumerate(zip(batch, data['data_samples'])):
+        part.outputs = part.outputs or [[] for _ in group]
+        for kept, output in zip(part.outputs, outputs):
+            kept.append(of_one(output, index))
+        part.samples.append(sample)

@@ -1,0 +1,106 @@
+"""What an output folder already holds, and by which model and settings it was made, so that a run can go on.
+
+Each task's folder has a file ``journal.jsonl``, a line for each finished image, written when its files are complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Optional
+
+JOURNAL = 'journal.jsonl'
+# A file of weights is known by this many pieces of it, evenly spread, and its size.
+_PIECES, _PIECE = 64, 4096
+
+
+def content_id(path: str | Path) -> str:
+    """A digest that tells files of weights apart without reading them whole: of their sizes and of samples of them."""
+    path = Path(path)
+    files = sorted(file for file in path.rglob('*') if file.is_file()) if path.is_dir() else [path]
+    digest = hashlib.sha256()
+    for file in files:
+        size = file.stat().st_size
+        digest.update(f'{file.name} {size} '.encode('utf-8', 'surrogateescape'))
+        with file.open('rb') as stream:
+            for piece in range(_PIECES):
+                stream.seek(max(0, size - _PIECE) * piece // (_PIECES - 1))
+                digest.update(stream.read(_PIECE))
+    return digest.hexdigest()[:32]
+
+
+class Journal:
+    """The journal of one task in one output folder.
+
+    Args:
+        folder: of the task.
+        settings: all that decides what is written, in JSON's types.
+        resume: whether what it lists counts as finished.
+    """
+
+    def __init__(self, folder: Path, settings: Mapping[str, Any], resume: bool = True) -> None:
+        self.folder, self._path, self._resume = folder, folder / JOURNAL, resume
+        self._lock = threading.Lock()
+        text = json.dumps(settings, sort_keys=True)
+        self.settings_id = hashlib.sha256(text.encode()).hexdigest()[:16]
+        self._entries: dict[str, dict[str, Any]] = {}
+        known = set()
+        content = self._path.read_bytes() if self._path.is_file() else b''
+        for line in content.splitlines():
+            try:
+                entry = json.loads(line)
+                if 'settings' in entry:
+                    known.add(entry['id'])
+                else:
+                    self._entries[entry['done']] = entry
+            except (ValueError, KeyError, TypeError):
+                continue  # a line that a killed process has left half written
+        # A half line of a killed process ends here.
+        self._begin = '' if not content or content.endswith(b'\n') else '\n'
+        if self.settings_id not in known:
+            self._begin += json.dumps({'id': self.settings_id, 'settings': settings}) + '\n'
+
+    def finished(self, stem: str, source: Path) -> Optional[list[str]]:
+        """The files of an image, if these settings have made them of the same source file, and all are as they were."""
+        entry = self._entries.get(stem) if self._resume else None
+        if entry is None or entry.get('id') != self.settings_id or entry.get('source') != _mark(source):
+            return None
+        files = entry['files']
+        if any(_size(self.folder / name) != size for name, size in files.items()):
+            return None
+        return [str(self.folder / name) for name in files]
+
+    def add(self, stem: str, source: Path, files: Sequence[str]) -> None:
+        """Note that the results of an image are complete.
+
+        Raises:
+            OSError: if the journal cannot be written.
+        """
+        entry = {'done': stem, 'id': self.settings_id, 'source': _mark(source), 'files': {
+            Path(os.path.relpath(file, self.folder)).as_posix(): _size(Path(file)) for file in files}}
+        with self._lock:
+            line = self._begin + json.dumps(entry) + '\n'
+            # One write of a line; several processes may share the file.
+            with self._path.open('ab') as stream:
+                stream.write(line.encode())
+            self._begin = ''
+
+
+def _size(path: Path) -> Optional[int]:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None
+
+
+def _mark(source: Path) -> Optional[list[int]]:
+    """What changes when a file does."""
+    try:
+        status = source.stat()
+    except OSError:
+        return None
+    return [status.st_size, status.st_mtime_ns]

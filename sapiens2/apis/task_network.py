@@ -1,0 +1,164 @@
+"""One task's network, with what brings images to it and what makes results of its output."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Optional, Union
+
+import numpy as np
+import torch
+from mmengine.config import Config
+from mmengine.dataset import Compose
+from torch import Tensor, nn
+
+from sapiens2.apis.outputs import FIELD_OF_TASK
+from sapiens2.apis.task_models import (check_task, dataset_meta, inference_pipeline, model_name, set_image_size,
+                                       task_config)
+from sapiens2.models.checkpoints.build import RANDOM
+from sapiens2.models.checkpoints.describe import LAST_LAYERS
+from sapiens2.models.checkpoints.small_machine import build_for_inference
+from sapiens2.registry import TRANSFORMS
+from sapiens2.structures import DataSample
+from sapiens2.weights import embedded_weights
+
+NOT_FINITE = "the network gave values that are not finite numbers. Check the weights, and try dtype 'fp32'"
+
+
+class TaskNetwork:
+    """A network that is ready to run.
+
+    Args:
+        task, model, weights, img_size, flip_test, stream_layers, int8_weights: see ``Sapiens2Inferencer``.
+        device, dtype: where and in what it computes.
+
+    Attributes:
+        cfg: its config.
+        dataset_meta: names and colours of what it predicts.
+        pipeline: brings an image, or a person of it, to the network.
+        model: the estimator.
+        model_name, weights_name: for results.
+        weights: the file they came from, None for random ones.
+    """
+
+    def __init__(self, task: str, model: Union[str, os.PathLike, Config], weights: Union[str, os.PathLike, None],
+                 device: torch.device, dtype: torch.dtype, img_size: Optional[tuple[int, int]] = None,
+                 flip_test: Optional[bool] = None, stream_layers: str = 'auto', int8_weights: bool = False) -> None:
+        self.task = check_task(task)
+        self.cfg = task_config(task, model)
+        if img_size is not None:
+            set_image_size(self.cfg, img_size)
+        if flip_test is not None and task == 'pose':
+            self.cfg.model.test_cfg = dict(self.cfg.model.get('test_cfg') or {}, flip_test=flip_test)
+        self.dataset_meta = dataset_meta(task, self.cfg)
+        if weights is None and isinstance(model, str) and not model.endswith('.py'):
+            weights = embedded_weights(task, model_name(task, model))
+        self.weights = None if weights in (None, RANDOM) else Path(weights)
+        self.weights_name = RANDOM if self.weights is None else self.weights.name
+        self.steps = inference_pipeline(self.cfg)
+        self.pipeline = Compose([TRANSFORMS.build(step) for step in self.steps])
+        self.model = build_for_inference(self.cfg.model, weights, device, dtype, stream_layers, int8_weights).eval()
+        self.model_name = self.model.backbone.arch_name
+        _predict_in_float32(self.model.decode_head)
+
+    def values(self, outputs: Sequence[Any], samples: Sequence[DataSample]) -> dict[str, np.ndarray]:
+        """What a result holds beside its heading.
+
+        Args:
+            outputs: of the network, one for each crop of one image, each for a batch of one.
+            samples: of the crops.
+
+        Raises:
+            ValueError: if a value is not a finite number.
+        """
+        # Of the output too, because classes and peaks made of NaN look like any other.
+        finite = all(is_finite(output) for output in outputs)
+        with torch.inference_mode():
+            for output, sample in zip(outputs, samples):
+                self.model.decode_head.predictions(output, [sample], **self.model.head_options())
+        values = self._people(samples) if self.task == 'pose' else self._maps(samples[0])
+        if not finite or not all(np.isfinite(value).all() for value in values.values() if value.dtype.kind == 'f'):
+            raise ValueError(NOT_FINITE)
+        return values
+
+    def _maps(self, sample: DataSample) -> dict[str, np.ndarray]:
+        """(H, W) classes or (H, W, 3) values."""
+        field = FIELD_OF_TASK[self.task]
+        predicted = sample.pred_fields
+        value = predicted.get(field).cpu().numpy()
+        if self.task == 'seg':
+            soft = {'seg_probs': predicted.seg_probs.cpu().numpy()} if 'seg_probs' in predicted else {}
+            return {field: value.astype(np.uint8), **soft}
+        values = {field: np.ascontiguousarray(value.transpose(1, 2, 0))}
+        if self.task == 'pointmap':
+            values.update(scale=predicted.scale.cpu().numpy(), focal=predicted.focal.cpu().numpy())
+        return values
+
+    def _people(self, samples: Sequence[DataSample]) -> dict[str, np.ndarray]:
+        """Key points of all people of one image."""
+        count = len(self.dataset_meta['keypoint_names'])
+        found = [sample.pred_instances for sample in samples]
+        return {
+            'keypoints': np.concatenate([np.zeros((0, count, 2), np.float32)]
+                                        + [person.keypoints.float().cpu().numpy() for person in found]),
+            'keypoint_scores': np.concatenate([np.zeros((0, count), np.float32)]
+                                              + [person.keypoint_scores.float().cpu().numpy() for person in found]),
+        }
+
+
+def _predict_in_float32(head: nn.Module) -> None:
+    """Compute a decoder's last layers in float32.
+
+    The three digits of bf16 would round a surface 3 m away to 16 mm, and leave ties between classes.
+    """
+    for name, layer in head.named_children():
+        if name in (*LAST_LAYERS, 'scale_final_layer'):
+            layer.float().register_forward_pre_hook(lambda module, inputs: tuple(value.float() for value in inputs))
+
+
+def is_finite(output: Any) -> bool:
+    """Whether all values of a network's output, a tensor or several, are finite."""
+    return all(bool(values.isfinite().all()) for values in (output if isinstance(output, tuple) else (output,)))
+
+
+def of_one(output: Any, index: int) -> Any:
+    """The output for one image of a batch, as a batch of one."""
+    return tuple(values[index:index + 1] for values in output) if isinstance(output, tuple) \
+        else output[index:index + 1]
+
+
+def share_backbones(networks: Sequence[TaskNetwork]) -> None:
+    """Let networks whose backbones have the same weights use one backbone."""
+    for index, network in enumerate(networks):
+        for other in networks[:index]:
+            if network.model.backbone is not other.model.backbone and _equal(network.model.backbone,
+                                                                             other.model.backbone):
+                network.model.backbone = other.model.backbone
+                break
+
+
+def _equal(first: nn.Module, second: nn.Module) -> bool:
+    """Whether two modules hold the same tensors; the first difference ends the comparison."""
+    one, two = first.state_dict(), second.state_dict()
+    return one.keys() == two.keys() and all(_same(one[name], two[name]) for name in one)
+
+
+def _same(first: Tensor, second: Tensor) -> bool:
+    # Blocks that are read from the file when their turn comes are on the meta device until then.
+    return not first.is_meta and not second.is_meta and first.dtype == second.dtype and torch.equal(first, second)
+
+
+def see_the_same(networks: Mapping[str, TaskNetwork]) -> list[list[TaskNetwork]]:
+    """Networks in groups that may share one pass: one backbone, the same images in the same size, no crops."""
+    groups: list[list[TaskNetwork]] = []
+    for network in networks.values():
+        for group in groups:
+            first = group[0]
+            if network.task != 'pose' and first.task != 'pose' and network.model.backbone is first.model.backbone \
+                    and network.steps == first.steps:
+                group.append(network)
+                break
+        else:
+            groups.append([network])
+    return groups

@@ -1,0 +1,68 @@
+"""What ``sapiens2 infer`` does on one device."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Optional
+
+from sapiens2.cli.output_options import output_options
+from sapiens2.cli.video_options import video_options
+
+if TYPE_CHECKING:
+    from sapiens2.apis.box_finder import BoxFinder
+    from sapiens2.apis.image_sources import ImageSource
+    from sapiens2.apis.video.inputs import VideoInput
+    from sapiens2.detectors import PersonDetector
+
+FACES = 'faces'
+
+
+def find_boxes(args: argparse.Namespace, sources: Sequence[ImageSource]) -> BoxFinder:
+    """How people are found, as the arguments say."""
+    from sapiens2.apis.box_finder import box_finder
+    return box_finder(args.boxes or _detector(args), args.whole_image, [source.file_name for source in sources],
+                      args.box_thr)
+
+
+def _detector(args: argparse.Namespace) -> Optional[PersonDetector]:
+    """The detector that was asked for, ready to run."""
+    if args.detector is None:
+        return None
+    from sapiens2.detectors import FacePeople, TransformersPeople
+    from sapiens2.utils.devices import pick_device
+    detector = FacePeople() if args.detector == FACES else TransformersPeople(args.detector, args.box_thr)
+    detector.setup(str(pick_device(args.device)))
+    return detector
+
+
+def run_tasks(args: argparse.Namespace, weights: Mapping[str, str], sources: Sequence[ImageSource],
+              videos: Sequence[VideoInput], boxes: Optional[BoxFinder], device: str, report: Any) -> None:
+    """Run several tasks that share a backbone, or one, on images, then on videos.
+
+    Args:
+        boxes: how people are found, if a task needs them.
+        report: is shown results and problems, see ``Report``.
+    """
+    from sapiens2.apis import Sapiens2Inferencer
+    from sapiens2.apis.inference_run import tasks_with_people
+    from sapiens2.apis.video.run import run_video
+    inferencer = Sapiens2Inferencer(
+        tuple(weights), args.config or args.model, weights, device, args.dtype,
+        tuple(args.img_size) if args.img_size else None, args.flip_test if 'pose' in weights else None,
+        args.stream_layers, args.int8_weights)
+    options: dict[str, Any] = dict(
+        batch_size=args.batch_size, out_dir=args.out, outputs=output_options(args), box_thr=args.box_thr,
+        boxes=boxes if tasks_with_people(weights, output_options(args)) else None, resume=not args.overwrite)
+    if sources:
+        results = inferencer.iterate(sources, **options)
+        for _ in report.follow(' + '.join(weights), results, len(sources) * len(weights)):
+            pass  # the results are files by now
+    for video in videos:
+        try:
+            summary = run_video(inferencer, video, options=video_options(args), report=report, **options)
+        except (ValueError, FileNotFoundError) as error:
+            report.add_problem(str(error))
+            continue
+        if summary.finished_before:
+            report.note(f'{video.name}: finished before by the same model and settings (--overwrite makes it again)')

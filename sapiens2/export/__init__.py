@@ -1,0 +1,1 @@
+"""Networks as files that other programs run: written, checked, and run by the inferencer like any weights."""

@@ -1,0 +1,113 @@
+"""What a server offers, and its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional
+
+from sapiens2.apis.task_models import model_name
+from sapiens2.detectors.base import PersonDetector
+from sapiens2.models.checkpoints.build import RANDOM
+from sapiens2.utils.suggest import UnknownNameError, unknown_name
+from sapiens2.utils.tasks import TASKS, unknown_task
+from sapiens2.weights import embedded_weights
+
+
+@dataclass(frozen=True)
+class NetworkSpec:
+    """One network that visitors can choose.
+
+    Attributes:
+        task: 'pose', 'seg', 'normal', 'pointmap' or 'albedo'.
+        model: full name of the model, 'sapiens2_1b' for instance.
+        weights: checkpoint, or 'random'.
+    """
+
+    task: str
+    model: str
+    weights: str
+
+
+@dataclass(frozen=True)
+class ServeSettings:
+    """What a server offers, and its limits.
+
+    Attributes:
+        networks: those that visitors can choose; see ``network_specs``.
+        host, port: where it listens. Any host but a loopback address lets others in.
+        device, dtype: as of ``Sapiens2Inferencer``.
+        detector: who finds people; None: visitors give boxes, or a picture of one person.
+        max_pixels: of a picture.
+        max_bytes: of its file.
+        seconds: that one picture may take, without waiting for its turn and for a network that loads.
+        queue: how many visitors may wait.
+        keep_seconds: how long a visitor can fetch results; then they are deleted, and the uploads with them.
+    """
+
+    networks: tuple[NetworkSpec, ...]
+    host: str = '127.0.0.1'
+    port: int = 7860
+    device: str = 'auto'
+    dtype: str = 'auto'
+    detector: Optional[PersonDetector] = None
+    max_pixels: int = 16_000_000
+    max_bytes: int = 20_000_000
+    seconds: float = 120.0
+    queue: int = 16
+    keep_seconds: int = 600
+
+
+def network_specs(models: Sequence[str], given: Sequence[str]) -> tuple[NetworkSpec, ...]:
+    """The networks of ``models`` for which there are weights, in the order of the models and the tasks.
+
+    Args:
+        models: names; 'tiny' stands for 'sapiens2_tiny'.
+        given: TASK=FILE or TASK=random, with several models MODEL:TASK=FILE; 'random' stands for all tasks without
+            other weights. Where nothing is given, the weights that come with the package are taken.
+
+    Raises:
+        ValueError: if a text, a task or a model is unknown, or a model has no weights at all.
+        FileNotFoundError: if a checkpoint does not exist.
+    """
+    names = list(dict.fromkeys(models))
+    chosen: dict[tuple[str, str], str] = {}
+    for text in given:
+        if text != RANDOM:
+            key, file = _checkpoint(text, names)
+            if key in chosen:
+                raise ValueError(f'--weights {text}: {key[1]} of {key[0]} has {chosen[key]} already')
+            chosen[key] = file
+    specs: list[NetworkSpec] = []
+    for name in names:
+        offered = []
+        for task in TASKS:
+            full = model_name(task, name)
+            file = chosen.get((name, task)) or embedded_weights(task, full) or (RANDOM if RANDOM in given else None)
+            offered += [] if file is None else [NetworkSpec(task, full, str(file))]
+        if not offered:
+            raise ValueError(f'--weights: no checkpoint for {name}. Give TASK=FILE for each task to offer; `sapiens2 '
+                             f'zoo` lists the released files; `--weights {RANDOM}` shows the page with untrained '
+                             'networks')
+        specs += offered
+    return tuple(dict.fromkeys(specs))
+
+
+def _checkpoint(text: str, models: Sequence[str]) -> tuple[tuple[str, str], str]:
+    """(model, task) and file of one ``--weights``."""
+    key, separator, file = text.partition('=')
+    model, colon, task = key.rpartition(':')
+    if not separator or not file:
+        raise ValueError(f'--weights {text}: must be TASK=FILE, or {RANDOM}')
+    if task not in TASKS:
+        raise UnknownNameError(f'--weights {text}: ' + unknown_task(task))
+    if not colon:
+        if len(models) > 1:
+            raise ValueError(f'--weights {text}: of which model? Write MODEL:{text}; models: {", ".join(models)}')
+        model = models[0]
+    if model not in models:
+        raise UnknownNameError(f'--weights {text}: ' + unknown_name(model, models, 'model that is served'))
+    if file != RANDOM and not Path(file).exists():
+        raise FileNotFoundError(f'--weights: {file}: no such file')
+    return (model, task), file
