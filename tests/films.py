@@ -12,10 +12,11 @@ import numpy as np
 
 from sapiens2.apis.box_finder import BoxFinder
 from sapiens2.apis.image_sources import ImageSource
+from sapiens2.apis.outputs import OutputOptions
 from sapiens2.apis.person_boxes import PersonBoxes, usable_people
 from sapiens2.datasets.metainfo import load_metainfo
 
-TICK, SOUND_RATE = Fraction(1, 90_000), 48_000
+TICK, SOUND_RATE = Fraction(1, 10_000), 48_000
 NAMES = load_metainfo('coco')
 
 
@@ -30,21 +31,21 @@ def frame_pixels(number: int, size: tuple[int, int]) -> np.ndarray:
 
 
 def make_film(path: Path, count: int = 12, size: tuple[int, int] = (48, 64), times: Optional[Sequence[float]] = None,
-              sound: Optional[str] = None, rotation: int = 0, codec: str = 'mpeg4', options: Optional[dict] = None) -> Path:
+              sound: Optional[str] = None, rotation: int = 0, codec: str = 'mpeg4') -> Path:
     """A film of ``count`` frames of ``size`` (H, W), at 10 a second or at ``times``, and a tone as long."""
     import av
     times = [number / 10 for number in range(count)] if times is None else times
-    with av.open(str(path), 'w', options=options or {}) as film:
+    with av.open(str(path), 'w') as film:
         stream = film.add_stream(codec, rate=10)
         stream.height, stream.width, stream.pix_fmt = *size, 'yuv420p'
-        stream.codec_context.time_base = TICK if codec != 'mpeg4' else Fraction(1, 10_000)
+        stream.codec_context.time_base = TICK
         if rotation:
             stream.set_display_rotation(rotation)
         tone = film.add_stream(sound, rate=SOUND_RATE, layout='stereo') if sound else None
         for number, at in enumerate(times):
             frame = av.VideoFrame.from_ndarray(frame_pixels(number, size), format='bgr24')
-            frame.time_base = stream.codec_context.time_base
-            frame.pts = round(at / frame.time_base)
+            frame.time_base = TICK
+            frame.pts = round(at / TICK)
             film.mux(stream.encode(frame))
         film.mux(stream.encode(None))
         if tone is not None:
@@ -87,8 +88,8 @@ class FakeInferencer:
             for task in tasks}
         self.stop, self.error, self.seen = stop, error, []
 
-    def iterate(self, sources: Iterator[ImageSource], boxes: Optional[BoxFinder], batch_size: Optional[int] = None
-                ) -> Iterator[dict[str, Any]]:
+    def iterate(self, sources: Iterator[ImageSource], boxes: Optional[BoxFinder], batch_size: Optional[int] = None,
+                outputs: OutputOptions = OutputOptions()) -> Iterator[dict[str, Any]]:
         for index, source in enumerate(sources):
             if source.details['frame'] == self.stop:
                 raise self.error

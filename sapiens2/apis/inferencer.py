@@ -34,7 +34,8 @@ class Sapiens2Inferencer:
     Args:
         task: 'pose', 'seg', 'normal', 'pointmap' or 'albedo'; or several of them.
         model: name of a model ('sapiens2_1b', or '1b' for short), a config file, or a config.
-        weights: checkpoint in any supported format; for several tasks a mapping from task to checkpoint. With None
+        weights: checkpoint in any supported format, an exported network, or 'OWNER/REPOSITORY' of huggingface.co, see
+            ``local_weights``; for several tasks a mapping from task to checkpoint. With None
             those that come with the package, which has some of 'sapiens2_tiny'; of another model they are random, and
             a warning says so. 'random' asks for that, so it is silent.
         device: 'auto' takes cuda, mps or cpu, in this order; or torch's name of a device.
@@ -43,6 +44,7 @@ class Sapiens2Inferencer:
         img_size: (H, W) of the network's input, pixels; that of the config by default.
         flip_test: pose: average with the mirrored crop; as in the config by default.
         stream_layers, int8_weights: for machines with little memory, see ``build_for_inference``.
+        trust_exported: open exported networks of formats that can run code: torch.export, AOTInductor, TorchScript.
 
     Attributes:
         networks: task -> ``TaskNetwork``.
@@ -56,7 +58,7 @@ class Sapiens2Inferencer:
             self, task: Union[str, Sequence[str]], model: Union[str, os.PathLike, Config] = 'sapiens2_1b',
             weights: Union[Weights, Mapping[str, Weights]] = None, device: str = 'auto', dtype: str = 'auto',
             img_size: Optional[tuple[int, int]] = None, flip_test: Optional[bool] = None, stream_layers: str = 'auto',
-            int8_weights: bool = False) -> None:
+            int8_weights: bool = False, trust_exported: bool = False) -> None:
         tasks = (task,) if isinstance(task, str) else tuple(task)
         if flip_test and 'pose' not in tasks:
             raise ValueError(f'flip_test is for pose, not for {", ".join(tasks)}')
@@ -66,7 +68,7 @@ class Sapiens2Inferencer:
             check_names(weights, tasks, 'weights')
         files = weights if isinstance(weights, Mapping) else dict.fromkeys(tasks, weights)
         self.networks = {name: TaskNetwork(name, model, files.get(name), self.device, self.dtype, img_size, flip_test,
-                                           stream_layers, int8_weights) for name in tasks}
+                                           stream_layers, int8_weights, trust_exported) for name in tasks}
         share_backbones(list(self.networks.values()))
         self._settings = {'sapiens2': __version__, 'dtype': str(self.dtype), 'int8_weights': int8_weights}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -16,8 +15,11 @@ from torch import Tensor, nn
 from sapiens2.apis.outputs import FIELD_OF_TASK
 from sapiens2.apis.task_models import (check_task, dataset_meta, inference_pipeline, model_name, set_image_size,
                                        task_config)
+from sapiens2.export.exported_network import ExportedNetwork
+from sapiens2.export.formats import is_exported
 from sapiens2.models.checkpoints.build import RANDOM
 from sapiens2.models.checkpoints.describe import LAST_LAYERS
+from sapiens2.models.checkpoints.hub import local_weights
 from sapiens2.models.checkpoints.small_machine import build_for_inference
 from sapiens2.registry import TRANSFORMS
 from sapiens2.structures import DataSample
@@ -30,7 +32,8 @@ class TaskNetwork:
     """A network that is ready to run.
 
     Args:
-        task, model, weights, img_size, flip_test, stream_layers, int8_weights: see ``Sapiens2Inferencer``.
+        task, model, weights, img_size, flip_test, stream_layers, int8_weights, trust_exported: see
+            ``Sapiens2Inferencer``.
         device, dtype: where and in what it computes.
 
     Attributes:
@@ -44,21 +47,27 @@ class TaskNetwork:
 
     def __init__(self, task: str, model: Union[str, os.PathLike, Config], weights: Union[str, os.PathLike, None],
                  device: torch.device, dtype: torch.dtype, img_size: Optional[tuple[int, int]] = None,
-                 flip_test: Optional[bool] = None, stream_layers: str = 'auto', int8_weights: bool = False) -> None:
+                 flip_test: Optional[bool] = None, stream_layers: str = 'auto', int8_weights: bool = False,
+                 trust_exported: bool = False) -> None:
         self.task = check_task(task)
-        self.cfg = task_config(task, model)
-        if img_size is not None:
-            set_image_size(self.cfg, img_size)
+        if weights is None and isinstance(model, str) and not model.endswith('.py'):
+            weights = embedded_weights(task, model_name(task, model))
+        self.weights = None if weights in (None, RANDOM) else local_weights(weights)
+        self.weights_name = RANDOM if self.weights is None else self.weights.name
+        exported = ExportedNetwork(self.weights, device, trust_exported) if is_exported(self.weights) else None
+        if exported is not None:
+            self.cfg = exported.config(task, img_size)
+        else:
+            self.cfg = task_config(task, model)
+            if img_size is not None:
+                set_image_size(self.cfg, img_size)
         if flip_test is not None and task == 'pose':
             self.cfg.model.test_cfg = dict(self.cfg.model.get('test_cfg') or {}, flip_test=flip_test)
         self.dataset_meta = dataset_meta(task, self.cfg)
-        if weights is None and isinstance(model, str) and not model.endswith('.py'):
-            weights = embedded_weights(task, model_name(task, model))
-        self.weights = None if weights in (None, RANDOM) else Path(weights)
-        self.weights_name = RANDOM if self.weights is None else self.weights.name
         self.steps = inference_pipeline(self.cfg)
         self.pipeline = Compose([TRANSFORMS.build(step) for step in self.steps])
-        self.model = build_for_inference(self.cfg.model, weights, device, dtype, stream_layers, int8_weights).eval()
+        self.model = exported.estimator(self.cfg) if exported is not None else build_for_inference(
+            self.cfg.model, self.weights or weights, device, dtype, stream_layers, int8_weights).eval()
         self.model_name = self.model.backbone.arch_name
         _predict_in_float32(self.model.decode_head)
 

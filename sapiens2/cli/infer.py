@@ -44,8 +44,10 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
                        help='default: %(default)s; "tiny" comes with weights, of little use but at once')
     which.add_argument('--config', metavar='CONFIG', type=Path, help='config file, in place of --model')
     model.add_argument('--weights', metavar='FILE', action='append', default=[],
-                       help='checkpoint, OWNER/REPOSITORY of huggingface.co, or "random" for an untrained network; for '
+                       help='checkpoint, exported network, OWNER/REPOSITORY of huggingface.co, or "random" for an untrained network; for '
                             '"all" give it once for each task as TASK=FILE')
+    model.add_argument('--trust-exported', action='store_true',
+                       help='open .pt2 and .ts files, which can run code, as weights')
     model.add_argument('--img-size', metavar=('H', 'W'), type=positive, nargs=2,
                        help="network's input, pixels (default: as in the config)")
     model.add_argument('--flip-test', action=argparse.BooleanOptionalAction, default=None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Optional
 
+from sapiens2.export.formats import is_exported
 from sapiens2.utils.tasks import TASKS
 
 RANDOM = 'random'
@@ -54,7 +55,8 @@ def tasks_by_backbone(weights: Mapping[str, str]) -> list[list[str]]:
     groups: list[list[str]] = []
     for task, file in weights.items():
         for group in groups:
-            if RANDOM not in (file, weights[group[0]]) and same_backbone(file, weights[group[0]]):
+            others = file, weights[group[0]]
+            if not any(name == RANDOM or is_exported(name) for name in others) and same_backbone(*others):
                 group.append(task)
                 break
         else:

@@ -50,7 +50,7 @@ def run_tasks(args: argparse.Namespace, weights: Mapping[str, str], sources: Seq
     inferencer = Sapiens2Inferencer(
         tuple(weights), args.config or args.model, weights, device, args.dtype,
         tuple(args.img_size) if args.img_size else None, args.flip_test if 'pose' in weights else None,
-        args.stream_layers, args.int8_weights)
+        args.stream_layers, args.int8_weights, args.trust_exported)
     options: dict[str, Any] = dict(
         batch_size=args.batch_size, out_dir=args.out, outputs=output_options(args), box_thr=args.box_thr,
         boxes=boxes if tasks_with_people(weights, output_options(args)) else None, resume=not args.overwrite)

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from sapiens2.detectors.base import People, PersonDetector, people_inside
+from sapiens2.detectors.nms import nms, soft_nms
 from sapiens2.registry import DETECTORS
 
 PERSON = 'person'
@@ -23,10 +24,13 @@ class TransformersPeople(PersonDetector):
         weights: folder with config.json, model.safetensors and preprocessor_config.json; or the name of a repository
             that is in the local cache, for instance 'PekingU/rtdetr_r50vd'. Nothing is downloaded.
         threshold: least score of a box.
+        overlap: boxes that overlap a surer one by more are left out, see ``nms``. RT-DETR and DETR give few of them.
+        soft: in place of that, lower their scores and leave out those below the threshold: for crowds, see
+            ``soft_nms``.
     """
 
-    def __init__(self, weights: str, threshold: float = 0.5) -> None:
-        self.weights, self.threshold = weights, threshold
+    def __init__(self, weights: str, threshold: float = 0.5, overlap: float = 0.8, soft: bool = False) -> None:
+        self.weights, self.threshold, self.overlap, self.soft = weights, threshold, overlap, soft
         self._model: Optional[Any] = None
 
     def setup(self, device: str = 'cpu') -> None:
@@ -65,6 +69,13 @@ class TransformersPeople(PersonDetector):
         people = []
         for result, size in zip(found, sizes):
             is_person = result['labels'] == self._person
-            people.append(people_inside(result['boxes'][is_person].cpu().numpy(),
-                                        result['scores'][is_person].cpu().numpy(), size))
+            boxes, scores = (result[name][is_person].float().cpu().numpy() for name in ('boxes', 'scores'))
+            people.append(people_inside(*self._distinct(boxes, scores), size))
         return people
+
+    def _distinct(self, boxes: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self.soft:
+            kept, scores = soft_nms(boxes, scores, self.threshold)
+            return boxes[kept], scores
+        kept = nms(boxes, scores, self.overlap)
+        return boxes[kept], scores[kept]

@@ -95,9 +95,9 @@ def export_network(
     batches = [images[:1], images] if batch is None else [images]
     report = {'file': str(target), 'bytes': sum(path.stat().st_size for path in files_of(target)),
               'checked_on': [str(path) for path in pictures] or 'noise', 'device': place.type,
+              **{key: value for key, value in info.items() if key != 'config'},
               **check(OUTPUTS[task], raw, lambda batch: _as_list(exported(batch)[0]), batches,
-                      TOLERANCE[short] if tolerance is None else tolerance),
-              **{key: value for key, value in info.items() if key != 'config'}}
+                      TOLERANCE[short] if tolerance is None else tolerance)}
     with atomic_path(report_path(target)) as partial:
         partial.write_text(json.dumps(report, indent=1), encoding='utf-8')
     return report

@@ -17,10 +17,10 @@ class CameraReader(Reader):
 
     def __init__(self, name: str, index: int) -> None:
         super().__init__(name)
-        self._camera = cv2.VideoCapture(index)
+        self._camera = _capture(index)
         if not self._camera.isOpened():
-            raise ValueError(f'{name}: cannot be opened. Is it plugged in, free, and is this user allowed to use it (on '
-                             f'Linux: /dev/video{index}, group video)?')
+            raise ValueError(f'{name}: cannot be opened. Is it plugged in, free, and is this user allowed to use it '
+                             f'(on Linux: /dev/video{index}, group video)?')
         rate = self._camera.get(cv2.CAP_PROP_FPS)
         self.rate = Fraction(rate).limit_denominator(1001) if 1 <= rate <= 1000 else None
 
@@ -43,3 +43,13 @@ class CameraReader(Reader):
             if number >= first and at >= start and number % every == 0:
                 yield Frame(number, at, pixels)
             number += 1
+
+
+def _capture(index: int) -> cv2.VideoCapture:
+    """OpenCV's capture, opened without what its back ends print when there is no such camera."""
+    logging = cv2.utils.logging
+    level = logging.setLogLevel(logging.LOG_LEVEL_SILENT)
+    try:
+        return cv2.VideoCapture(index)
+    finally:
+        logging.setLogLevel(level)

@@ -23,8 +23,8 @@ _TIMEOUT = 15.0
 # From this height on, films that do not name their colours have those of HDTV.
 _HD_HEIGHT = 720
 _UNSPECIFIED, _PQ, _HLG = 2, 16, 18
-# Seconds by which a film may end before it says: of its pictures, of the whole file.
-_EARLY_STREAM, _EARLY_FILE = 0.5, 1.0
+# Seconds by which pictures may end before a film says: its sound may be longer.
+_EARLY = 0.5
 
 
 def open_video(video: VideoInput) -> Reader:
@@ -103,6 +103,7 @@ class FilmReader(Reader):
                 break
             except av.FFmpegError as error:
                 self.problems.append(f'{self.name}: reading ended early: {error.strerror}')
+                yield from self._held_back()
                 break
             try:
                 yield from packet.decode()
@@ -111,6 +112,13 @@ class FilmReader(Reader):
         if lost:
             self.problems.append(f'{self.name}: {lost} pieces of it are damaged and show nothing')
 
+    def _held_back(self) -> Iterator[Any]:
+        """Frames that the decoder has, and keeps until it knows that no more come."""
+        try:
+            yield from self._stream.decode(None)
+        except import_av().FFmpegError:
+            return  # the last piece is the one that is cut; that reading ended early is said by now
+
     def _note_end(self, number: int, last: Fraction, damaged: int) -> None:
         if number < 0:
             raise ValueError(f'{self.name}: not one frame of it can be decoded. Is it complete? Copy it again, or '
@@ -118,8 +126,7 @@ class FilmReader(Reader):
         if damaged:
             self.problems.append(f'{self.name}: {damaged} frames are damaged, and their results with them')
         stated = _seconds(self._stream, self._container)
-        allowed = _EARLY_STREAM if self._stream.duration else _EARLY_FILE
-        if stated and stated - last - (1 / self.rate if self.rate else 0) > allowed:
+        if stated and stated - last - (1 / self.rate if self.rate else 0) > _EARLY:
             self.problems.append(f'{self.name}: it is cut off: its frames end after {float(last):.1f} s, it says '
                                  f'{float(stated):.1f} s. What is there was done')
 

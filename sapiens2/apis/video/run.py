@@ -15,6 +15,7 @@ import numpy as np
 
 from sapiens2.apis.box_finder import BoxFinder, Boxes, box_finder
 from sapiens2.apis.image_sources import ImageSource
+from sapiens2.apis.inference_run import tasks_with_people
 from sapiens2.apis.inferencer import Sapiens2Inferencer
 from sapiens2.apis.outputs import OutputOptions
 from sapiens2.apis.video.earlier import finished_files, settings_id
@@ -87,7 +88,8 @@ def run_video(
     video = video if isinstance(video, VideoInput) else video_input(video)
     folder = Path(out_dir)
     check_folder(folder)
-    finder = box_finder(boxes, whole_image, [], box_thr) if 'pose' in inferencer.networks else None
+    made = outputs if options.frame_files else OutputOptions()
+    finder = box_finder(boxes, whole_image, [], box_thr) if tasks_with_people(inferencer.networks, made) else None
     settings = None if video.is_live else settings_id(inferencer, video, finder, options, outputs)
     if resume and settings is not None:
         files = finished_files(inferencer, folder, video, options, settings)
@@ -97,7 +99,7 @@ def run_video(
         reader = opened.enter_context(closing(open_video(video)))
         run = opened.enter_context(closing(_VideoRun(
             inferencer, video, reader, finder, folder, options, outputs, settings, resume)))
-        return run(report, batch_size)
+        return run(report, batch_size, made)
 
 
 class _VideoRun:
@@ -127,9 +129,10 @@ class _VideoRun:
         self._came = 0
         self._saved = time.monotonic()
 
-    def __call__(self, report: Optional[Report], batch_size: Optional[int]) -> VideoSummary:
+    def __call__(self, report: Optional[Report], batch_size: Optional[int], made: OutputOptions) -> VideoSummary:
+        """Run to the end; ``made`` says what the networks are to give."""
         results = self._inferencer.iterate(
-            self._sources(), self._people.as_finder() if self._people else None, batch_size=batch_size)
+            self._sources(), self._people.as_finder() if self._people else None, batch_size=batch_size, outputs=made)
         noted = map(self._noted, results)
         total = self._total()
         try:
@@ -175,7 +178,7 @@ class _VideoRun:
         """One result, with what the film adds to it, written."""
         frame, ids, people = self._waiting[result['frame']]
         result['path'] = self._video.name
-        if result['task'] == 'pose' and result['error'] is None:
+        if 'bboxes' in result and result['error'] is None:
             result['track_ids'] = ids
         self._outcomes[result['task']].add(frame, self._stem(frame), result)
         self._came += 1

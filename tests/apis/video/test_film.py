@@ -66,11 +66,12 @@ def test_pictures_of_other_sizes_fit_in(tmp_path):
     film.finish(tmp_path / 'a.mp4')
     frames, _ = read(tmp_path / 'a.mp4')
     assert [frame.pixels.shape for frame in frames] == [(48, 64, 3)] * 3
-    assert frames[1].pixels.min() > 150 and frames[2].pixels[30:, 30:].max() < 60 < 150 < frames[2].pixels[:18, :18].min()
+    assert frames[1].pixels.min() > 150
+    assert frames[2].pixels[30:, 30:].max() < 60 < 150 < frames[2].pixels[:18, :18].min()
 
 
-@pytest.mark.parametrize('ending, sound, codec', [('mp4', 'aac', 'aac'), ('mov', 'pcm_s16le', 'aac'), ('ts', 'aac', 'aac'),
-                                                  ('mkv', 'flac', 'flac')])
+@pytest.mark.parametrize('ending, sound, codec', [
+    ('mp4', 'aac', 'aac'), ('mov', 'pcm_s16le', 'aac'), ('ts', 'aac', 'aac'), ('mkv', 'flac', 'flac')])
 def test_sound_is_kept(ending, sound, codec, tmp_path):
     source = make_film(tmp_path / f'a.{ending}', count=20, sound=sound)
     for start, end, expected in ((0.0, None, 2.0), (0.5, 1.5, 1.0)):

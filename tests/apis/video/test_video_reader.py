@@ -12,7 +12,7 @@ from films import FakeCamera, frame_pixels, make_film, make_sound
 from sapiens2.apis.video.inputs import split_videos, video_input
 from sapiens2.apis.video.reader import open_video
 
-pytest.importorskip('av')
+av = pytest.importorskip('av')
 
 
 def read(path, *options):
@@ -39,7 +39,10 @@ def test_a_variable_rate_is_kept(tmp_path):
 
 @pytest.mark.parametrize('rotation', [90, -90, 180])
 def test_the_film_is_turned_upright_as_other_programs_do(rotation, tmp_path):
-    path = make_film(tmp_path / 'a.mp4', rotation=rotation)
+    try:
+        path = make_film(tmp_path / 'a.mp4', rotation=rotation)
+    except AttributeError:
+        pytest.skip('this PyAV reads such films, and cannot write them')
     frames, _ = read(path)
     capture = cv2.VideoCapture(str(path))
     is_read, expected = capture.read()
@@ -53,11 +56,14 @@ def test_a_part_of_a_film(tmp_path):
     assert [frame.number for frame in read(path, 9)[0]] == [9, 10, 11]
 
 
-def test_of_a_film_that_is_cut_off_the_beginning_is_read(tmp_path):
-    whole = make_film(tmp_path / 'a.mkv', count=40).read_bytes()
-    (tmp_path / 'cut.mkv').write_bytes(whole[:len(whole) // 2])
+@pytest.mark.parametrize('codec', ['mpeg4', 'libx264'])
+def test_of_a_film_that_is_cut_off_the_beginning_is_read(codec, tmp_path):
+    if codec not in av.codecs_available:
+        pytest.skip(f'this build of FFmpeg has no {codec}')
+    whole = make_film(tmp_path / 'a.mkv', count=40, codec=codec).read_bytes()
+    (tmp_path / 'cut.mkv').write_bytes(whole[:len(whole) * 3 // 4])
     frames, reader = read(tmp_path / 'cut.mkv')
-    assert 10 < len(frames) < 38
+    assert 8 < len(frames) < 39
     assert any('cut off' in text and 'cut.mkv' in text for text in reader.problems)
 
 
