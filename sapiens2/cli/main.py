@@ -13,8 +13,8 @@ from sapiens2.version import __version__
 
 # Verb -> module of this package that has ``add_parser``, in the order of the help text.
 VERBS = {name: f'sapiens2.cli.{name}' for name in (
-    'infer', 'serve', 'features', 'train', 'test', 'probe', 'data', 'synth', 'curate', 'flops', 'plan', 'convert', 'export', 'zoo',
-    'doctor')}
+    'infer', 'serve', 'features', 'train', 'test', 'probe', 'data', 'synth', 'curate', 'flops', 'plan', 'convert',
+    'export', 'zoo', 'doctor')}
 _INTERRUPTED = 130
 
 

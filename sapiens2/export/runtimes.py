@@ -103,7 +103,9 @@ def _torch_export(path: Path, device: torch.device, info: Info) -> Run:
     if device.type != 'cpu':
         from torch.export.passes import move_to_device_pass
         program = move_to_device_pass(program, device)
-    return program.module()
+    module = program.module()
+    # Not the module itself, which cannot be switched between training and evaluation with the estimator.
+    return lambda images: module(images)
 
 
 def _aoti(path: Path, device: torch.device, info: Info) -> Run:

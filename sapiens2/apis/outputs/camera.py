@@ -14,7 +14,7 @@ from sapiens2.datasets.rules.fields import camera_faults
 from sapiens2.datasets.transforms.view import resize_matrix
 
 # Points that are looked at, and the fewest of which a camera is estimated.
-_SAMPLES, _FEWEST = 50_000, 100
+_SAMPLES, _FEWEST = 20_000, 100
 _ROUNDS = 10
 
 
