@@ -23,7 +23,7 @@ from mmengine.dataset import pseudo_collate
 from sapiens2.apis.box_finder import BoxFinder
 from sapiens2.apis.image_sources import ImageSource
 from sapiens2.apis.journal import Journal
-from sapiens2.apis.outputs import OutputOptions, write_result
+from sapiens2.apis.outputs import OutputOptions, apply_camera, write_result
 from sapiens2.apis.person_boxes import PersonBoxes, usable_people
 from sapiens2.apis.task_network import TaskNetwork, of_one, see_the_same
 from sapiens2.structures import DataSample
@@ -173,6 +173,8 @@ class InferenceRun:
                 if result['error'] is None:
                     try:
                         result.update(network.values(outputs, [sample.new() for sample in part.samples]))
+                        if network.task == 'pointmap':
+                            result.update(self._known_scene(image))
                     except ValueError as error:
                         result['error'] = f'{image.source.name}: {error}'
                 if result['error'] is None and self.folder is not None:
@@ -181,6 +183,16 @@ class InferenceRun:
             result.setdefault('files', [])
         image.passes, image.pixels, image.people = [], None, None
         return image
+
+    def _known_scene(self, image: _Image) -> Result:
+        """Entries of a pointmap's result from elsewhere: the camera given, and people as segmentation sees them.
+
+        Raises:
+            ValueError: if the camera cannot be of this image.
+        """
+        known = {} if self.outputs.camera is None else apply_camera(image.results['pointmap'], self.outputs.camera)
+        labels = image.results.get('seg', {}).get('sem_seg')
+        return known if labels is None else {**known, 'mask': labels > 0}
 
     def _write(self, image: _Image, task: str) -> None:
         """Write the files of one result. A name that cannot be one of a file concerns this image alone."""
@@ -199,7 +211,8 @@ class InferenceRun:
 
 def tasks_with_people(tasks: Iterable[str], outputs: OutputOptions) -> list[str]:
     """Tasks that need to know where people are: pose, and segmentation where a map of persons is asked for."""
-    return [task for task in tasks if task == 'pose' or (task == 'seg' and 'people' in outputs.seg)]
+    maps_people = not {'people', 'people-npz'}.isdisjoint(outputs.seg)
+    return [task for task in tasks if task == 'pose' or (task == 'seg' and maps_people)]
 
 
 def _heading(network: TaskNetwork, source: ImageSource) -> Result:

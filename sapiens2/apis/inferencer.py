@@ -110,7 +110,8 @@ class Sapiens2Inferencer:
                 None; boxes_from.
             seg: sem_seg (H, W) uint8; seg_probs (classes, H, W) float16 where the format soft is asked for; boxes as
                 for pose where people is. normal: normal (H, W, 3) float32. albedo: albedo (H, W, 3) float32.
-            pointmap: pointmap (H, W, 3) float32 metres; scale (1,) and focal (1,) float32, see ``PointmapHead``.
+            pointmap: pointmap (H, W, 3) float32 metres; scale (1,) and focal (1,) float32, see ``PointmapHead``; camera
+                (3, 3) where ``outputs`` has one; mask (H, W) bool, people, where seg ran just before.
 
         Raises:
             ValueError: for pose without boxes where no detector is installed, and for boxes that fit none of the

@@ -64,8 +64,8 @@ def _add_people(group: Any) -> None:
     people.add_argument('--boxes', metavar='COCO.json', type=Path,
                         help='boxes of people, COCO annotations or detection results')
     people.add_argument('--detector', metavar='NAME',
-                        help='who finds people: "faces" (default where it is installed), or a folder with a '
-                             'detector of transformers, such as RT-DETR')
+                        help='who finds people: "faces" (default where it is installed), an ONNX file of '
+                             'RTMDet or YOLOX, or a folder with a detector of transformers, such as RT-DETR')
     people.add_argument('--whole-image', action='store_true', help='take each image for one person')
     group.add_argument('--box-thr', metavar='SCORE', type=float, default=0.3,
                        help='leave out boxes with a lower score (default: %(default)s)')

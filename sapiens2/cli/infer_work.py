@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sapiens2.apis.video.inputs import VideoInput
     from sapiens2.detectors import PersonDetector
 
-FACES = 'faces'
-
 
 def find_boxes(args: argparse.Namespace, sources: Sequence[ImageSource]) -> BoxFinder:
     """How people are found, as the arguments say."""
@@ -29,9 +27,9 @@ def _detector(args: argparse.Namespace) -> Optional[PersonDetector]:
     """The detector that was asked for, ready to run."""
     if args.detector is None:
         return None
-    from sapiens2.detectors import FacePeople, TransformersPeople
+    from sapiens2.detectors import person_detector
     from sapiens2.utils.devices import pick_device
-    detector = FacePeople() if args.detector == FACES else TransformersPeople(args.detector, args.box_thr)
+    detector = person_detector(args.detector, args.box_thr)
     detector.setup(str(pick_device(args.device)))
     return detector
 

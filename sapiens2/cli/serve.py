@@ -35,8 +35,8 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
                         help='checkpoint of a task, once for each; tasks without one are not offered. "random" offers '
                              'the others with untrained networks')
     parser.add_argument('--detector', metavar='NAME',
-                        help='who finds people for pose: "faces" (default where it is installed), "none", or a folder '
-                             'with a detector of transformers')
+                        help='who finds people for pose: "faces" (default where it is installed), "none", an ONNX '
+                             'file of RTMDet or YOLOX, or a folder with a detector of transformers')
     parser.add_argument('--device', default='auto', help='auto, cuda, mps or cpu (default: %(default)s)')
     parser.add_argument('--dtype', default='auto', help='auto, bf16, fp32, or a long name (default: %(default)s)')
     parser.add_argument('--host', default='127.0.0.1',
@@ -85,11 +85,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _detector(name: Optional[str], device: str) -> Optional[PersonDetector]:
     """Who finds people, ready to run; without a name that by faces, if it is installed."""
-    from sapiens2.detectors import FacePeople, TransformersPeople
+    from sapiens2.detectors import person_detector
     from sapiens2.utils.devices import pick_device
     if name == 'none':
         return None
-    detector = FacePeople() if name in (None, 'faces') else TransformersPeople(name)
+    detector = person_detector(name or 'faces')
     try:
         detector.setup(str(pick_device(device)))
     except ImportError as error:

@@ -1,42 +1,84 @@
-"""Flatten a distribution: keep all of what is rare, and a part of what is frequent.
-
-Strata are clusters of embeddings, found by k-means in levels as in Vo et al., "Automatic data curation for
-self-supervised learning: a clustering-based approach" (2024), crossed with bins of attributes. Of each stratum at most
-so many are kept that the total is what is asked for.
-"""
+"""Flatten a distribution: keep all of what is rare, and a part of what is frequent."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Optional
 
 import numpy as np
 
-# Rows whose distances to all centres are held at a time.
-_ROWS = 8192
+from sapiens2.curation.clusters import hierarchy
+from sapiens2.utils.suggest import unknown_name
+
+UNKNOWN = 'not known'
+CLUSTER = 'cluster'
+_STEPS, _TOLERANCE = 500, 1e-4
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Images in bins.
+
+    Attributes:
+        name: of the column.
+        labels: of the bins, in words.
+        bins: (N,) number of the bin of each image.
+        weights: (B,) of the bins: those of 2 should be twice as frequent as those of 1.
+    """
+
+    name: str
+    labels: list[str]
+    bins: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """(B,) images in each bin."""
+        return np.bincount(self.bins, minlength=len(self.labels))
 
 
 class Balance:
-    """Samples so that strata become equally frequent, as far as there are images.
+    """Samples so that bins of attributes, and clusters, become as frequent as asked for, as far as there are images.
+
+    How many images of each bin there should be is set for each attribute, and for the clusters, by itself. Each image
+    then gets a chance to be kept that is a product of a factor for each of its bins, found by generalised iterative
+    scaling (Darroch and Ratcliff, 1972), so that all these numbers are met together; where they contradict each other,
+    the result lies between them.
 
     Args:
         target: images to keep; a share of what is there if at most 1.
         embedding: column of feature vectors; None takes attributes alone.
-        clusters: of each level, from the finest to the coarsest.
-        attributes: column -> edges of bins; a value that is missing is a bin of its own. Texts and truth values are
-            bins as they are, with edges None.
+        clusters: of each level, from the finest to the coarsest; they share equally at each level.
+        attributes: column -> edges of bins, of which the upper does not belong to a bin. Texts and truth values are
+            bins as they are, with edges None. What is not known is a bin of its own.
+        shares: column -> label of a bin -> its weight. Bins that are not named weigh 1. Labels are those in reports:
+            texts as they are, '< 2', '2 to 5', '>= 5', and 'not known'.
         seed: of clusters and choice.
     """
 
     def __init__(self, target: float = 0.5, embedding: Optional[str] = 'embedding', clusters: Sequence[int] = (256, 32),
-                 attributes: Optional[Mapping[str, Optional[Sequence[float]]]] = None, seed: int = 0) -> None:
+                 attributes: Optional[Mapping[str, Optional[Sequence[float]]]] = None,
+                 shares: Optional[Mapping[str, Mapping[str, float]]] = None, seed: int = 0) -> None:
         if target <= 0:
             raise ValueError(f'balance.target must be more than 0, got {target}')
         if embedding is None and not attributes:
             raise ValueError('balance needs an embedding, or attributes, to balance by')
         self.target, self.embedding, self.clusters = target, embedding, list(clusters)
-        self.attributes = dict(attributes or {})
-        self.seed = seed
+        self.attributes, self.shares, self.seed = dict(attributes or {}), dict(shares or {}), seed
+        for name, edges in self.attributes.items():
+            if edges is not None and (not len(edges) or list(edges) != sorted(set(edges))):
+                raise ValueError(f'balance.attributes.{name} must be edges in rising order, or None for texts and '
+                                 f'truth values, got {edges!r}')
+        for name, weights in self.shares.items():
+            if name not in self.attributes:
+                raise ValueError('balance.shares: ' + unknown_name(name, self.attributes, 'attribute'))
+            edges = self.attributes[name]
+            for label, weight in weights.items():
+                if weight < 0:
+                    raise ValueError(f'balance.shares.{name}: the weight of {label!r} is {weight}, less than 0')
+                if edges is not None and label not in labels_of(edges):
+                    raise ValueError(f'balance.shares.{name}: ' + unknown_name(label, labels_of(edges), 'bin'))
 
     def columns(self) -> list[str]:
         """Columns that are read."""
@@ -45,90 +87,126 @@ class Balance:
     def __call__(self, table: Any) -> tuple[np.ndarray, np.ndarray]:
         """Positions that are kept, in order, and the coarsest cluster of each row (-1 without embedding)."""
         count = table.num_rows
+        target = min(round(self.target * count) if self.target <= 1 else int(self.target), count)
         rng = np.random.default_rng(self.seed)
-        levels = []
+        levels: list[np.ndarray] = []
         if self.embedding and count:
             features = np.stack(table.column(self.embedding).to_numpy(zero_copy_only=False)).astype(np.float32)
             levels = hierarchy(features, self.clusters, rng)
-        bins = [binned(table.column(name).to_pylist(), edges) for name, edges in self.attributes.items()]
-        target = round(self.target * count) if self.target <= 1 else int(self.target)
-        chosen = sample_levels(levels, bins, min(target, count), rng)
+        partitions = self.partitions(table)
+        wanted = [(one.bins, filled(one.sizes, one.weights, target)) for one in partitions]
+        if levels:
+            wanted.append((levels[0], _filled_levels(levels, target)))
+        chances = joint_chances(wanted, target)
+        order = np.lexsort((rng.random(count), *(bins for bins, _ in wanted)))
+        chosen = np.sort(order[systematic(chances[order], rng)])
         return chosen, levels[-1] if levels else np.full(count, -1)
 
+    def partitions(self, table: Any) -> list[Partition]:
+        """Of a table that has the columns of the attributes."""
+        found = []
+        for name, edges in self.attributes.items():
+            values = table.column(name).to_pylist()
+            labels, bins = labelled(values, edges)
+            weights = np.array([self.shares.get(name, {}).get(label, 1.0) for label in labels])
+            found.append(Partition(name, labels, bins, weights))
+        return found
 
-def binned(values: Sequence[Any], edges: Optional[Sequence[float]]) -> np.ndarray:
-    """(N,) bin of each value: 0 for a missing one, else 1 and on."""
+
+def labels_of(edges: Sequence[float]) -> list[str]:
+    """Of what is not known, and of the bins between edges."""
+    inner = [f'{low:g} to {high:g}' for low, high in zip(edges, edges[1:])]
+    return [UNKNOWN, f'< {edges[0]:g}', *inner, f'>= {edges[-1]:g}']
+
+
+def labelled(values: Sequence[Any], edges: Optional[Sequence[float]]) -> tuple[list[str], np.ndarray]:
+    """Labels of bins, and the bin (N,) of each value; bin 0 is for those that are not known."""
     missing = np.array([value is None or value != value for value in values], dtype=bool)
     known = np.array([value for value, lacks in zip(values, missing) if not lacks])
     bins = np.zeros(len(values), dtype=np.int64)
-    if len(known):
-        bins[~missing] = 1 + (np.unique(known, return_inverse=True)[1] if edges is None else np.digitize(known, edges))
-    return bins
+    if edges is not None:
+        bins[~missing] = 1 + np.digitize(known, edges)
+        return labels_of(edges), bins
+    names, numbers = np.unique(known, return_inverse=True)
+    bins[~missing] = 1 + numbers
+    return [UNKNOWN, *map(str, names.tolist())], bins
 
 
-def hierarchy(features: np.ndarray, clusters: Sequence[int], rng: np.random.Generator) -> list[np.ndarray]:
-    """Cluster (N,) of each row of (N, C) at each level; a level clusters the centres of the one before."""
-    rows = features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
-    levels: list[np.ndarray] = []
-    for wanted in clusters:
-        count = min(wanted, len(rows))
-        labels, rows = kmeans(rows, count, rng)
-        levels.append(labels if not levels else labels[levels[-1]])
-    return levels
+def filled(sizes: np.ndarray, weights: np.ndarray, target: float) -> np.ndarray:
+    """(B,) how many to take of bins of these sizes, as numbers with fractions that sum to ``target`` or all there is.
 
-
-def kmeans(rows: np.ndarray, count: int, rng: np.random.Generator, steps: int = 25) -> tuple[np.ndarray, np.ndarray]:
-    """Cluster (N,) of each row, and the centres (count, C); begun as k-means++ (Arthur and Vassilvitskii, 2007)."""
-    squares = (rows**2).sum(axis=1)
-    centres = rows[[rng.integers(len(rows))]]
-    nearest = np.full(len(rows), np.inf)
-    while len(centres) < count:
-        nearest = np.minimum(nearest, np.maximum(squares - 2 * rows @ centres[-1] + (centres[-1]**2).sum(), 0))
-        total = nearest.sum()
-        weights = nearest / total if total > 0 else np.full(len(rows), 1 / len(rows))
-        centres = np.vstack((centres, rows[rng.choice(len(rows), p=weights)]))
-    labels = np.full(len(rows), -1)
-    for _ in range(steps):
-        new = np.concatenate([
-            np.argmin((centres**2).sum(axis=1) - 2 * rows[first:first + _ROWS] @ centres.T, axis=1)
-            for first in range(0, len(rows), _ROWS)])
-        if (new == labels).all():
-            break
-        labels = new
-        sizes = np.bincount(labels, minlength=count)
-        sums = np.zeros_like(centres)
-        np.add.at(sums, labels, rows)
-        centres = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], centres)
-    return labels, centres
-
-
-def quotas(sizes: np.ndarray, target: int) -> np.ndarray:
-    """How many to take of groups of these sizes: the same of each, but no more than it has; ``target`` in all."""
-    target = min(target, int(sizes.sum()))
-    taken = np.zeros_like(sizes)
-    while (left := target - int(taken.sum())) > 0:
-        open_groups = np.flatnonzero(taken < sizes)
-        each = max(left // len(open_groups), 1)
-        for group in open_groups[:left if left < len(open_groups) else None]:
-            taken[group] += min(each, sizes[group] - taken[group])
+    They are in proportion to the weights, but for bins that have too few, of which all are taken. Of bins without
+    weight some are taken only if nothing else is left.
+    """
+    taken = np.zeros(len(sizes))
+    target = min(target, float(sizes.sum()))
+    for group in (weights > 0, weights <= 0):
+        left = target - taken.sum()
+        is_open = group & (sizes > 0)
+        scale = np.where(weights > 0, weights, 1.0)
+        while left > 1e-9 and is_open.any():
+            each = left / scale[is_open].sum()
+            full = is_open & (sizes <= each * scale)
+            if not full.any():
+                taken[is_open] = each * scale[is_open]
+                break
+            taken[full] = sizes[full]
+            left -= sizes[full].sum()
+            is_open &= ~full
     return taken
 
 
-def sample_levels(levels: Sequence[np.ndarray], bins: Sequence[np.ndarray], target: int,
-                  rng: np.random.Generator) -> np.ndarray:
-    """Positions, in order, of ``target`` rows: groups share equally at each level, from the coarsest; last, bins do."""
-    count = len((*levels, *bins)[0])
-    order = [*reversed(levels)]
-    if bins:
-        order.append(np.unique(np.column_stack(bins), axis=0, return_inverse=True)[1].ravel())
+def _filled_levels(levels: Sequence[np.ndarray], target: float) -> np.ndarray:
+    """How many to take of each of the finest clusters, when clusters share equally at each level."""
+    counts = [int(level.max()) + 1 for level in levels]
+    goals = filled(np.bincount(levels[-1]), np.ones(counts[-1]), target)
+    for coarse, fine, count in zip(levels[:0:-1], levels[-2::-1], counts[-2::-1]):
+        sizes, parent = np.bincount(fine, minlength=count), np.zeros(count, dtype=np.int64)
+        parent[fine] = coarse
+        below = np.zeros(count)
+        for number, goal in enumerate(goals):
+            members = np.flatnonzero(parent == number)
+            below[members] = filled(sizes[members], np.ones(len(members)), goal)
+        goals = below
+    return goals
 
-    def sample(rows: np.ndarray, depth: int, wanted: int) -> np.ndarray:
-        if depth == len(order):
-            return rng.permutation(rows)[:wanted]
-        groups = order[depth][rows]
-        names, sizes = np.unique(groups, return_counts=True)
-        shares = quotas(sizes, wanted)
-        return np.concatenate([sample(rows[groups == name], depth + 1, share)
-                               for name, share in zip(names, shares) if share] or [rows[:0]])
 
-    return np.sort(sample(np.arange(count), 0, target))
+def joint_chances(wanted: Sequence[tuple[np.ndarray, np.ndarray]], target: float) -> np.ndarray:
+    """(N,) chance of each image to be kept, that sum to ``target``.
+
+    Args:
+        wanted: bin (N,) of each image, and images to keep (B,) of each bin; of each attribute.
+        target: images to keep.
+    """
+    count = len(wanted[0][0])
+    chances = np.full(count, target / max(count, 1))
+    for _ in range(_STEPS):
+        factors = np.ones(count)
+        for bins, goals in wanted:
+            sums = np.bincount(bins, chances, minlength=len(goals))
+            factors *= (goals / np.maximum(sums, 1e-12))[bins]
+        new = _capped(chances * factors**(1 / len(wanted)), target)
+        if np.abs(new - chances).max(initial=0) < _TOLERANCE:
+            return new
+        chances = new
+    return chances
+
+
+def _capped(chances: np.ndarray, target: float) -> np.ndarray:
+    """In proportion to ``chances``, none above 1, that sum to ``target``, which is at most their number."""
+    order = np.argsort(-chances)
+    falling = chances[order]
+    rest = np.cumsum(falling[::-1])[::-1]  # of each and all smaller ones
+    scales = (target - np.arange(len(order))) / np.maximum(rest, 1e-300)  # if so many are capped
+    fits = np.flatnonzero((falling * scales <= 1 + 1e-9) & (scales >= 0))
+    if not len(fits):
+        return np.ones(len(chances))
+    return np.minimum(chances * scales[fits[0]], 1)
+
+
+def systematic(chances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Positions of a sample that takes each with its chance; of any that follow each other as many as these sum to."""
+    steps = np.floor(np.cumsum(chances) + rng.random() * (1 - 1e-9) + 1e-9)
+    total = round(float(chances.sum()))
+    chosen = np.flatnonzero(np.diff(steps, prepend=0.0) >= 1)
+    return chosen[:total]

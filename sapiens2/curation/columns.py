@@ -37,10 +37,12 @@ class Column:
 
 # What every record starts with, and what may be said of it on the way.
 INDEX, NAME, CONTENT, ERROR, DROPPED = 'index', 'name', 'content', 'error', 'dropped_by'
+METADATA = 'metadata'
 BASE: dict[str, Column] = {
     INDEX: Column('int64', 'number of the image in the source'),
     NAME: Column('string', 'path of the file, or of the file that holds it and the name in there'),
     CONTENT: Column('bytes', 'content of the image file'),
+    METADATA: Column('bytes', 'fields that the source has of the image, by name; read if a stage asks for them'),
     ERROR: Column('string', 'why the image is in quarantine; empty for a good one'),
     DROPPED: Column('string', 'the filter that dropped it while it was scored; what would have come later is empty'),
 }

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 import cv2
 import numpy as np
 
+from sapiens2.curation.balance import CLUSTER, Partition
 from sapiens2.curation.chain import Chain
+from sapiens2.curation.distribution import Distribution
 from sapiens2.curation.score import figures_of
-from sapiens2.curation.select import BALANCE, EXACT, KEPT, NEAR, QUARANTINE, Selection, Selector
+from sapiens2.curation.select import BALANCE, EXACT, KEPT, NEAR, QUARANTINE, UNSCORED, Selection, Selector
 from sapiens2.curation.source import Source
 from sapiens2.utils.atomic import atomic_path
 from sapiens2.utils.encoded_image import EncodedImage, reduction_for
@@ -37,7 +40,7 @@ class Run:
 def write_report(path: Path, run: Run) -> None:
     """Write the report to ``path``."""
     parts = [_summary(run), heading('What became of the images'), _funnel(run), heading('Stages'), _stages(run),
-             heading('Examples'), _examples(run), heading('Quarantine'), _quarantine(run)]
+             *_balance(run), heading('Examples'), _examples(run), heading('Quarantine'), _quarantine(run)]
     with atomic_path(path) as partial:
         partial.write_text(page('Curated images', parts), encoding='utf-8')
 
@@ -45,13 +48,13 @@ def write_report(path: Path, run: Run) -> None:
 def funnel_rows(run: Run) -> list[tuple[str, int, int]]:
     """Rule, images it leaves out, and images left after it, in the order of the rules."""
     counts = run.selection.counts()
-    order = [QUARANTINE, *(limit.name for limit in run.selector.filters), 'not scored', EXACT, NEAR, BALANCE]
+    order = [QUARANTINE, *(limit.name for limit in run.selector.filters), UNSCORED, EXACT, NEAR, BALANCE]
     left = len(run.selection.reason)
     rows = []
     for reason in dict.fromkeys(order):
         dropped = counts.get(reason, 0)
         left -= dropped
-        if dropped or reason != 'not scored':
+        if dropped or reason != UNSCORED:
             rows.append((reason, dropped, left))
     return rows
 
@@ -76,6 +79,42 @@ def _stages(run: Run) -> str:
             for name, figures in figures_of(run.paths).items()]
     return table(('stage', 'images', 'failed', 'dropped after it', 'images a second and process'), rows,
                  'While the images were scored. Images that an earlier rule dropped are not shown to later stages.')
+
+
+def distributions(run: Run) -> list[Distribution]:
+    """Of each attribute, and of the coarsest clusters, among the images that balance was given."""
+    import pyarrow
+    import pyarrow.parquet
+
+    balance, reason = run.selector.balance, run.selection.reason
+    if balance is None:
+        return []
+    given = np.flatnonzero((reason == KEPT) | (reason == BALANCE))
+    partitions = []
+    if balance.attributes:
+        table = pyarrow.concat_tables(pyarrow.parquet.read_table(path, columns=list(balance.attributes))
+                                      for path in run.paths)
+        partitions = balance.partitions(table.take(given))
+    clusters = run.selection.cluster[given]
+    if len(given) and clusters.min() >= 0:
+        count = int(clusters.max()) + 1
+        partitions.append(Partition(CLUSTER, [str(number) for number in range(count)], clusters, np.ones(count)))
+    return [Distribution.of(partition, reason[given] == KEPT) for partition in partitions]
+
+
+def _balance(run: Run) -> list[str]:
+    found = [one for one in distributions(run) if len(one.labels)]
+    if not found:
+        return []
+    parts = [heading('Balance'), table(
+        ('by', 'bins', 'entropy before', 'after', 'of the target', 'divergence from the target'),
+        [one.summary() for one in found],
+        'Bits. The more even, the larger is the entropy; what a set has too few of cannot be made up for.')]
+    for one in found:
+        parts += [f'<h3>{escape(one.name)}</h3>', one.bars()]
+        if one.name != CLUSTER:
+            parts.append(table(('bin', 'images before', 'share', 'images after', 'share', 'asked for'), one.rows()))
+    return [*parts, paragraph('Bars: share before (grey) and after (blue); red lines: what was asked for.')]
 
 
 def _examples(run: Run) -> str:

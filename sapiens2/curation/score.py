@@ -12,7 +12,7 @@ from typing import Any, Optional
 from rich.console import Console
 
 from sapiens2.curation.chain import Chain
-from sapiens2.curation.columns import Record, arrow_table
+from sapiens2.curation.columns import METADATA, Record, arrow_table
 from sapiens2.curation.source import Source
 from sapiens2.utils.atomic import atomic_path
 from sapiens2.utils.parallel import results_of
@@ -64,7 +64,8 @@ class PartScorer:
     def read(self, part: int) -> list[Record]:
         """The records of a part, before any stage."""
         start = part * self.part_size
-        return [self.source.record(index) for index in range(start, start + self.images_in(part))]
+        metadata = any(METADATA in stage.inputs for stage in self.chain.stages)
+        return [self.source.record(index, metadata) for index in range(start, start + self.images_in(part))]
 
     def write(self, part: int, records: list[Record], figures: Mapping[str, Any]) -> None:
         """Write the file of a part."""

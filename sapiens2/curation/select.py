@@ -11,14 +11,14 @@ from typing import Any, Optional
 import numpy as np
 
 from sapiens2.curation.balance import Balance
-from sapiens2.curation.columns import DROPPED, ERROR
+from sapiens2.curation.columns import DROPPED, ERROR, bytes_of
 from sapiens2.curation.duplicates import NearDuplicates, best_of_groups, groups_of
 from sapiens2.curation.filters import Limit
 from sapiens2.utils.atomic import atomic_path
 
 SELECTION = 'selection.parquet'
 KEPT = 'kept'
-QUARANTINE, EXACT, NEAR, BALANCE = 'quarantine', 'equal file', 'near duplicate', 'balance'
+QUARANTINE, EXACT, NEAR, BALANCE, UNSCORED = 'quarantine', 'equal file', 'near duplicate', 'balance', 'not scored'
 _HASHES = ('sha256', 'phash', 'phash_inner')
 
 
@@ -80,9 +80,7 @@ class Selector:
         selection = Selection(np.full(count, KEPT, dtype=object), np.full(count, -1), np.full(count, -1))
         self._drop(selection, QUARANTINE, ~_is_null(table, ERROR))
         for limit in self.filters:
-            left = selection.kept
-            dropped = left[~limit.mask(table.column(limit.column).take(left).to_pylist())]
-            self._drop(selection, limit.name, np.isin(np.arange(count), dropped))
+            self._drop(selection, limit.name, ~limit.mask(table.column(limit.column)))
         self._note_unscored(selection, table)
         if self.near is not None:
             self._deduplicate(selection, table, progress)
@@ -99,13 +97,13 @@ class Selector:
 
     def _note_unscored(self, selection: Selection, table: Any) -> None:
         """Images that were not shown to later stages, under limits that have been loosened since."""
-        early = np.array(table.column(DROPPED).to_pylist(), dtype=object)
-        unscored = (selection.reason == KEPT) & (early != None)  # noqa: E711 element-wise
+        unscored = (selection.reason == KEPT) & ~_is_null(table, DROPPED)
         if unscored.any():
-            self._drop(selection, 'not scored', unscored)
+            self._drop(selection, UNSCORED, unscored)
+            early = table.column(DROPPED).filter(unscored).unique().to_pylist()
             selection.notes.append(
                 f'{int(unscored.sum()):,} images would be kept now, but were dropped while they were scored '
-                f'({", ".join(sorted(set(early[unscored])))}), so later columns are missing. Give another --out, or '
+                f'({", ".join(sorted(early))}), so later columns are missing. Give another --out, or '
                 'drop_early=False, to score them.')
 
     def _deduplicate(self, selection: Selection, table: Any, progress: Optional[Callable[[int, int], None]]) -> None:
@@ -115,10 +113,10 @@ class Selector:
         values = table.take(left)
         quality = values.column(self.quality).to_numpy(zero_copy_only=False).astype(np.float64)
         quality = np.nan_to_num(quality, nan=-np.inf)
-        whole = _bytes_array(values, 'phash')
-        exact = np.unique(_bytes_array(values, 'sha256'), axis=0, return_inverse=True)[1].ravel()
+        codes = values.column('sha256').dictionary_encode()  # the chunks share one dictionary
+        exact = np.concatenate([chunk.indices.to_numpy() for chunk in codes.chunks])
         self._keep_best(selection, left, exact, quality, EXACT)
-        pairs = self.near.pairs(whole, _bytes_array(values, 'phash_inner'), progress)
+        pairs = self.near.pairs(*(bytes_of(values.column(name)) for name in ('phash', 'phash_inner')), progress)
         self._keep_best(selection, left, groups_of(pairs, len(left)), quality, NEAR)
 
     @staticmethod
@@ -152,9 +150,3 @@ def _read(paths: Sequence[Path], columns: Sequence[str]) -> Any:
 
 def _is_null(table: Any, name: str) -> np.ndarray:
     return table.column(name).is_null().to_numpy()
-
-
-def _bytes_array(table: Any, name: str) -> np.ndarray:
-    """(N, bytes) uint8 of a column of values of one length."""
-    values = table.column(name).to_pylist()
-    return np.frombuffer(b''.join(values), np.uint8).reshape(len(values), -1)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sapiens2.curation.columns import CONTENT, ERROR, INDEX, NAME, Record
+from sapiens2.curation.columns import CONTENT, ERROR, INDEX, METADATA, NAME, Record
 from sapiens2.datasets.pretrain.base import PretrainDataset
 from sapiens2.registry import DATASETS
 from sapiens2.utils.image_io import ImageReadError
@@ -70,11 +70,13 @@ class Source:
         """
         return self.dataset.read(index)
 
-    def record(self, index: int) -> Record:
-        """What is known of image ``index`` before any stage."""
+    def record(self, index: int, metadata: bool = False) -> Record:
+        """What is known of image ``index`` before any stage; with what the source has besides, if asked for."""
         record: Record = {INDEX: index, NAME: _printable(self.name(index))}
         try:
             record[CONTENT] = self.read(index)
+            if metadata:
+                record[METADATA] = self.dataset.metadata(index)
         except (ImageReadError, OSError) as error:
             record[ERROR] = getattr(error, 'reason', '') or str(error)
         return record

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from sapiens2.detectors.head_pose import angles_of
 from sapiens2.detectors.lite import LiteNetwork
 
 _CELLS = 48  # of the detector, along each side
@@ -30,16 +31,19 @@ class Face:
     Attributes:
         box: (4,) x1, y1, x2, y2, pixels.
         score: 0 to 1, that of the mesh network, which says whether it sees a face.
-        yaw: degrees; 0 looks at the camera, positive to the right of the picture.
-        pitch: degrees, positive upwards.
-        roll: degrees, positive clockwise in the picture.
+        pose: (3, 3) how the head is turned, see ``sapiens2.detectors.head_pose``.
+        mesh: (468, 2) points of the face, x and y, pixels.
     """
 
     box: np.ndarray
     score: float
-    yaw: float
-    pitch: float
-    roll: float
+    pose: np.ndarray
+    mesh: np.ndarray
+
+    @property
+    def angles(self) -> tuple[float, float, float]:
+        """Yaw, pitch and roll, degrees, see ``angles_of``."""
+        return angles_of(self.pose)
 
 
 class FaceFinder:
@@ -108,17 +112,19 @@ class FaceFinder:
         score = float(1 / (1 + np.exp(-np.clip(logit.ravel()[0], -80, 80))))
         if score < self.threshold:
             return None
-        yaw, pitch, roll = head_angles(mesh.reshape(-1, 3))
-        return Face(box, score, yaw, pitch, roll + angle)
+        surface = mesh.reshape(-1, 3)
+        back = cv2.invertAffineTransform(turn)
+        # The network sees the head after it was turned upright in the picture.
+        tilt = np.eye(3)
+        tilt[:2, :2] = back[:, :2] / np.linalg.norm(back[:, 0])
+        return Face(box, score, tilt @ head_pose(surface), surface[:, :2] @ back[:, :2].T + back[:, 2])
 
 
-def head_angles(mesh: np.ndarray) -> tuple[float, float, float]:
-    """Yaw, pitch and roll, degrees (see ``Face``), of (468, 3) points: x right, y down, z away from the camera."""
+def head_pose(mesh: np.ndarray) -> np.ndarray:
+    """(3, 3) pose, see ``Face``, of (468, 3) points: x right, y down, z away from the camera."""
     across = mesh[_MESH_LEFT] - mesh[_MESH_RIGHT]
     down = mesh[_MESH_CHIN] - mesh[_MESH_TOP]
     across = across / np.linalg.norm(across)
     down = down - across * (down @ across)
-    facing = -np.cross(across, down / np.linalg.norm(down))
-    return (float(np.degrees(np.arctan2(facing[0], -facing[2]))),
-            float(np.degrees(np.arcsin(np.clip(-facing[1], -1, 1)))),
-            float(np.degrees(np.arctan2(across[1], across[0]))))
+    down = down / np.linalg.norm(down)
+    return np.column_stack((across, down, np.cross(across, down)))

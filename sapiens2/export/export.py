@@ -88,8 +88,7 @@ def export_network(
                'normalised': not with_preprocessing},
         outputs=[{'name': name, 'shape': list(value.shape[1:]), 'dtype': 'float32'}
                  for name, value in zip(OUTPUTS[task], outputs)])
-    rounded = kind not in ('onnx', 'openvino')
-    with fixed_rotations(network.model.backbone, None if rounded else torch.float32):
+    with fixed_rotations(network.model.backbone, in_float32=kind in ('onnx', 'openvino')):
         _write_in_place(kind, Job(raw, images, batch is None, info, opset), target)
     exported = ExportedNetwork(target, place, trust=True)
     batches = [images[:1], images] if batch is None else [images]

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from sapiens2.models.layers import SelfAttention
+
 # Names of the decoder's outputs, in order.
 OUTPUTS = {'pose': ('heatmaps',), 'seg': ('logits',), 'normal': ('normal',), 'pointmap': ('pointmap', 'scale'),
            'albedo': ('albedo',)}
@@ -54,20 +56,44 @@ class FixedRotations(nn.Module):
 
 
 @contextmanager
-def fixed_rotations(backbone: nn.Module, dtype: torch.dtype | None = None) -> Iterator[None]:
-    """Let ``backbone`` look its rotary tables up, for images of its ``img_size``, in ``dtype`` if one is given.
+def fixed_rotations(backbone: nn.Module, in_float32: bool = False) -> Iterator[None]:
+    """Let ``backbone`` look its rotary tables up, for images of its ``img_size``.
 
-    Other runtimes lack cosines, sines and products in bf16, in which the released networks compute their rotations. The
-    tables are the same in float32; only the products are no longer rounded.
+    Args:
+        backbone: any; one without rotary tables is left as it is.
+        in_float32: use no bf16, in which the released networks rotate and which other runtimes lack or round in their own
+            way. What is rounded to bf16 still is, by float32 arithmetic: a network that was trained with that rounding
+            gives other values without it.
     """
     rope = getattr(backbone, 'rope_embed', None)
     if rope is None:
         yield
         return
-    cos, sin = (table.detach().to(dtype) for table in rope(*(side // backbone.size_multiple
-                                                             for side in backbone.img_size)))
-    backbone.rope_embed = FixedRotations(cos, sin)
+    cos, sin = (table.detach() for table in rope(*(side // backbone.size_multiple for side in backbone.img_size)))
+    rounded = in_float32 and cos.dtype == torch.bfloat16
+    backbone.rope_embed = FixedRotations(cos.float(), sin.float()) if rounded else FixedRotations(cos, sin)
+    attentions = [module for module in backbone.modules() if isinstance(module, SelfAttention)] if rounded else []
+    for module in attentions:
+        module.rotate = rotate_rounded
     try:
         yield
     finally:
         backbone.rope_embed = rope
+        for module in attentions:
+            del module.rotate
+
+
+def rotate_rounded(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """What ``apply_rotary`` gives for tables in bf16, of these tables in float32."""
+    half = x.shape[-1] // 2
+    first, second = round_to_bf16(x.float()).split(half, dim=-1)
+    cos, sin = cos[..., None, :half], sin[..., None, :half]
+    return round_to_bf16(torch.cat((
+        round_to_bf16(first * cos) - round_to_bf16(second * sin),
+        round_to_bf16(second * cos) + round_to_bf16(first * sin)), dim=-1)).to(x.dtype)
+
+
+def round_to_bf16(x: Tensor) -> Tensor:
+    """float32 values with the eight digits of bf16 (Dekker's splitting, Numerische Mathematik 18, 1971)."""
+    scaled = x * (2**16 + 1)
+    return scaled - (scaled - x)

@@ -84,7 +84,9 @@ def _aoti(job: Job, path: Path) -> None:
     if not any(shutil.which(name) for name in (os.environ.get('CXX', ''), 'g++', 'clang++', 'c++', 'cl') if name):
         raise RuntimeError('AOTInductor compiles the network: it needs a C++ compiler. Install one (g++ for instance), '
                            'name it in the environment variable CXX, or choose another format')
-    torch._inductor.aoti_compile_and_package(job.program(), package_path=str(path))
+    # By itself it leaves out the rounding between operations in bf16 that it joins.
+    torch._inductor.aoti_compile_and_package(job.program(), package_path=str(path),
+                                             inductor_configs={'emulate_precision_casts': True})
     with zipfile.ZipFile(path, 'a') as archive:
         root = archive.namelist()[0].partition('/')[0]
         archive.writestr(f'{root}/extra/{ENTRY_FILE}', job.text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from mmengine.config import Config
 from safetensors.torch import save_file
 
 from sapiens2.apis import Sapiens2Inferencer
-from sapiens2.apis.outputs import OutputOptions, depth_to_millimetres
+from sapiens2.apis.outputs import Camera, OutputOptions, depth_to_millimetres
 from sapiens2.apis.task_models import dataset_meta, model_configs, task_config
 from sapiens2.utils.image_io import read_image, read_labels, write_image
 from sapiens2.utils.tasks import TASKS
@@ -383,3 +384,21 @@ def test_a_map_of_persons_and_soft_scores_on_request(seg, tmp_path):
     assert result['seg_probs'].shape == (29, 50, 70)
     assert np.allclose(result['seg_probs'].astype(np.float32).sum(0), 1, atol=0.01)
     assert 'seg_probs' not in seg(photo())[0]
+
+
+def test_a_known_camera_and_segmentation_reach_the_pointmap(tmp_path):
+    camera = Camera(60, 60, 34.5, 24.5)
+    formats = OutputOptions(pointmap=('npz', 'ply'), seg=('png', 'people-npz'), picture=False)
+    free, = make('pointmap')(photo(), outputs=formats)
+    known, = make('pointmap')(photo(), outputs=replace(formats, camera=camera), out_dir=tmp_path)
+    assert np.allclose(known['pointmap'][..., 2], free['pointmap'][..., 2] * 60 / free['focal'], rtol=1e-4)
+    stored = np.load(tmp_path / 'pointmap/000000.npz')
+    assert str(stored['K_from']) == 'given' and stored['K'].tolist() == [[60, 0, 34.5], [0, 60, 24.5], [0, 0, 1]]
+    outside, = make('pointmap')(photo(), outputs=OutputOptions(camera=Camera(60, 60, 200, 200)))
+    assert 'principal point' in outside['error']
+    several = make('seg')
+    several.networks.update(make('pointmap').networks)
+    boxes = [np.array([[0, 0, 30, 49.0]])]
+    seg_result, result = several(photo(), outputs=formats, boxes=boxes, out_dir=tmp_path / 'both')
+    assert (result['mask'] == (seg_result['sem_seg'] > 0)).all()
+    assert (tmp_path / 'both/seg/000000.people.npz').is_file()

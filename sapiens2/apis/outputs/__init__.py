@@ -14,7 +14,7 @@ from sapiens2.apis.outputs.write import result_files, result_picture, write_resu
 from sapiens2.datasets.metainfo.conversions import convert_keypoints, keypoint_conversion
 
 __all__ = [
-    'FIELD_OF_TASK', 'NUMBER_ENDINGS', 'Camera', 'OutputOptions', 'apply_camera', 'collect_coco',
-    'convert_keypoints', 'depth_to_millimetres', 'estimate_intrinsics', 'keypoint_conversion', 'people_map', 'pose_document',
-    'read_camera', 'rescale_to_camera', 'result_files', 'result_picture', 'write_result'
+    'FIELD_OF_TASK', 'NUMBER_ENDINGS', 'Camera', 'OutputOptions', 'apply_camera', 'collect_coco', 'convert_keypoints',
+    'depth_to_millimetres', 'estimate_intrinsics', 'keypoint_conversion', 'people_map', 'pose_document', 'read_camera',
+    'rescale_to_camera', 'result_files', 'result_picture', 'write_result'
 ]

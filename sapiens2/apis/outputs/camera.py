@@ -46,8 +46,8 @@ class Camera:
         if self.size is not None and self.size != size:
             # A rounded side may be off by one pixel.
             if abs(self.size[1] * size[0] / self.size[0] - size[1]) > 1 + size[1] / min(self.size):
-                raise ValueError(f'{self.source}: is of pictures of {self.size[1]} x {self.size[0]} pixels, this one has '
-                                 f'{size[1]} x {size[0]}, another shape')
+                raise ValueError(f'{self.source}: is of pictures of {self.size[1]} x {self.size[0]} pixels, this one '
+                                 f'has {size[1]} x {size[0]}, another shape')
             matrix = resize_matrix(self.size, size) @ matrix
         fault = next(camera_faults(matrix, size[::-1], self.source), None)
         if fault is not None:

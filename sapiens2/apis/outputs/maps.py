@@ -11,6 +11,7 @@ import numpy as np
 from sapiens2.apis.outputs.files import write_exr, write_indexed_png, write_json, write_npz, write_png
 from sapiens2.apis.outputs.options import OutputOptions
 from sapiens2.apis.outputs.people_maps import people_map
+from sapiens2.utils.atomic import atomic_path
 from sapiens2.visualization.maps import distinct_colors, to_levels
 from sapiens2.visualization.pictures import class_table
 
@@ -54,7 +55,8 @@ def _write_classes(folder: Path, classes: list[str], palette: list[list[int]]) -
         return
     write_json(Path(f'{folder}_classes.json'),
                {'schema': CLASSES_SCHEMA, 'schema_version': CLASSES_SCHEMA_VERSION, 'classes': rows})
-    table.write_text(text, encoding='utf-8')
+    with atomic_path(table) as partial:
+        partial.write_bytes(text.encode())
 
 
 def write_label_numbers(path: Path, result: Mapping[str, Any], options: OutputOptions, stem: str) -> None:

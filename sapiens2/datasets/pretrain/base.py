@@ -102,3 +102,11 @@ class PretrainDataset(BaseHumanDataset):
     def read(self, idx: int) -> bytes:
         """Content of image ``idx``."""
         raise NotImplementedError
+
+    def metadata(self, idx: int) -> dict[str, Any]:
+        """What the source says of image ``idx`` besides: address, caption, scores, whatever is there. Not for training.
+
+        Raises:
+            ImageReadError: if that cannot be read.
+        """
+        raise NotImplementedError

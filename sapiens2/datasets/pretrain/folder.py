@@ -16,6 +16,7 @@ from rich.console import Console
 
 from sapiens2.datasets.errors import DataError, Fault, Kind
 from sapiens2.datasets.pretrain.base import INDEX_DIR, PretrainDataset
+from sapiens2.datasets.pretrain.sidecars import JSON, TEXT, fields_of
 from sapiens2.datasets.pretrain.tables import Table, are_names, keep_table, name_at, pack_names, read_table
 from sapiens2.registry import DATASETS
 from sapiens2.utils.image_io import file_content
@@ -103,6 +104,13 @@ class PretrainFolderDataset(PretrainDataset):
     def read(self, idx: int) -> bytes:
         """Content of image ``idx``."""
         return file_content(os.path.join(self._root, name_at(self._table, 'names', idx)), self.name(idx))[0]
+
+    def metadata(self, idx: int) -> dict[str, Any]:
+        """Of files of the same name that end in .json and .txt."""
+        path = Path(self._root, name_at(self._table, 'names', idx))
+        files = {ending: path.with_suffix(f'.{ending}') for ending in (JSON, TEXT)}
+        return fields_of({ending: file.read_bytes() for ending, file in files.items() if file.is_file()},
+                         self.name(idx))
 
 
 def _fits(table: Table) -> bool:

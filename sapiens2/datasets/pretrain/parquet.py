@@ -18,6 +18,8 @@ from sapiens2.utils.suggest import unknown_name
 
 _FORMAT = 1
 _BYTES = 'bytes'
+# Row groups whose other columns are kept; they are read in order.
+_OTHERS = 2
 
 
 @DATASETS.register_module()
@@ -40,6 +42,7 @@ class PretrainParquetDataset(PackedDataset):
                  window: int = 4, **kwargs: Any) -> None:
         self.column = column
         self._groups = ProcessCache(window)
+        self._others = ProcessCache(_OTHERS)
         super().__init__(data_root=data_root, files=files, window=window, **kwargs)
 
     def scan_options(self) -> dict[str, Any]:
@@ -119,6 +122,29 @@ class PretrainParquetDataset(PackedDataset):
         if not content:
             raise ImageReadError(self.name(idx), f'column {self.column!r} is empty in this row')
         return content
+
+    def metadata(self, idx: int) -> dict[str, Any]:
+        """Of the other columns, those of texts, numbers and truth values."""
+        number, group, row = self._find(idx)
+        columns = self._others.get((number, group), lambda: self._other_columns(number, group))
+        if isinstance(columns, str):
+            raise ImageReadError(self.name(idx), columns)
+        return {name: columns.column(name)[row].as_py() for name in columns.column_names}
+
+    def _other_columns(self, number: int, group: int) -> Any:
+        """Of one row group; the reason, if they cannot be read."""
+        import pyarrow
+        import pyarrow.types as types
+
+        file = self.opened(number)
+        plain = (types.is_string, types.is_large_string, types.is_string_view, types.is_integer, types.is_floating,
+                 types.is_boolean, types.is_dictionary)
+        names = [field.name for field in file.schema_arrow
+                 if field.name != self.column and any(is_kind(field.type) for is_kind in plain)]
+        try:
+            return file.read_row_group(group, columns=names, use_threads=False)
+        except (pyarrow.ArrowException, OSError) as error:
+            return f'the metadata of row group {group} are damaged ({error}); copy or download the file again'
 
     def opened(self, number: int) -> Any:
         """A file, at hand."""

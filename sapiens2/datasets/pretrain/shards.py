@@ -11,15 +11,19 @@ import numpy as np
 
 from sapiens2.datasets.errors import DataError, Fault, Kind
 from sapiens2.datasets.pretrain.files import PackedDataset, texts
+from sapiens2.datasets.pretrain.process_cache import ProcessCache
+from sapiens2.datasets.pretrain.sidecars import JSON, TEXT, fields_of, sample_name, text_members
+from sapiens2.datasets.pretrain.storage import is_remote
 from sapiens2.datasets.pretrain.tables import Table, are_names, name_at, whole_numbers
 from sapiens2.datasets.pretrain.tar_index import index_tar
-from sapiens2.datasets.pretrain.storage import is_remote
 from sapiens2.datasets.samplers.order import Locality
 from sapiens2.registry import DATASETS
 from sapiens2.utils.image_io import MAX_BYTES, ImageReadError
 
 _FORMAT = 2
 _HEADER = 512
+# Lists of texts in tar files that are kept; they are read in order.
+_LISTS = 2
 
 
 @DATASETS.register_module()
@@ -40,6 +44,7 @@ class PretrainShardsDataset(PackedDataset):
     def __init__(self, data_root: str, files: Union[str, Sequence[str]] = '*.tar',
                  images: Optional[Sequence[str]] = None, window: int = 16, **kwargs: Any) -> None:
         self.images = None if images is None else texts(images, f'{type(self).__name__}.images', "'jpg' for instance")
+        self._texts = ProcessCache(_LISTS)
         super().__init__(data_root=data_root, files=files, window=window, **kwargs)
 
     def scan_options(self) -> dict[str, Any]:
@@ -97,6 +102,20 @@ class PretrainShardsDataset(PackedDataset):
         if len(content) < size:
             raise self._changed(idx, 'has become shorter since it was indexed')
         return content
+
+    def metadata(self, idx: int) -> dict[str, Any]:
+        """Of the members .json and .txt of the same sample."""
+        number, place = self._find(idx)
+        file = self.opened(number)
+        places = self._texts.get(number, lambda: text_members(file))
+        sample = sample_name(name_at(self.index(number), 'names', place))
+        contents = {}
+        for ending in (JSON, TEXT):
+            if (sample, ending) in places:
+                offset, size = places[sample, ending]
+                file.seek(offset)
+                contents[ending] = file.read(size)
+        return fields_of(contents, self.name(idx))
 
     def _is_same(self, file: BinaryIO, number: int, idx: int, offset: int, size: int) -> bool:
         """Whether a local file has the size and time of the index, or else still has this member where it was."""

@@ -51,6 +51,9 @@ class SelfAttention(nn.Module):
         layer_scale: multiply the output by a learnt factor per channel.
     """
 
+    # An attribute, so that an export can put another way to the same values in its place.
+    rotate = staticmethod(apply_rotary)
+
     def __init__(self,
                  dim: int,
                  num_heads: int,
@@ -80,7 +83,7 @@ class SelfAttention(nn.Module):
         q, k, v = (layer(x).view(*x.shape[:2], -1, self.head_dim) for layer in layers or (self.wq, self.wk, self.wv))
         q, k = self.q_norm(q), self.k_norm(k)
         if rope is not None:
-            q, k = apply_rotary(q, *rope), apply_rotary(k, *rope)
+            q, k = self.rotate(q, *rope), self.rotate(k, *rope)
         return q, k, v
 
     def merge(self, heads: Tensor, layer: Optional[Linear] = None) -> Tensor:

@@ -31,7 +31,8 @@ def result_of(task: str, **entries) -> dict:
     values = {
         'pose': lambda: dict(
             keypoints=rng.uniform(0, 20, (2, 308, 2)).astype(np.float32),
-            keypoint_scores=rng.uniform(0, 1, (2, 308)).astype(np.float32), bboxes=np.array([[0, 0, 9, 9], [5, 5, 29, 19.]]),
+            keypoint_scores=rng.uniform(0, 1, (2, 308)).astype(np.float32),
+            bboxes=np.array([[0, 0, 9, 9], [5, 5, 29, 19.]]),
             bbox_scores=np.array([0.9, 0.8]), boxes_from='boxes', skipped_boxes=[], boxes_below_threshold=0,
             message=None),
         'seg': lambda: dict(sem_seg=rng.integers(0, 29, SIZE).astype(np.uint8)),
