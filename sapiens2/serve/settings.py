@@ -84,7 +84,7 @@ def network_specs(models: Sequence[str], given: Sequence[str]) -> tuple[NetworkS
         offered = []
         for task in TASKS:
             full = model_name(task, name)
-            file = chosen.get((name, task)) or embedded_weights(task, full) or (RANDOM if RANDOM in given else None)
+            file = chosen.get((name, task)) or (RANDOM if RANDOM in given else embedded_weights(task, full))
             offered += [] if file is None else [NetworkSpec(task, full, str(file))]
         if not offered:
             raise ValueError(f'--weights: no checkpoint for {name}. Give TASK=FILE for each task to offer; `sapiens2 '
