@@ -11,8 +11,8 @@ from sapiens2.cli.infer_weights import RANDOM
 from sapiens2.export.formats import FORMATS
 from sapiens2.utils.tasks import TASKS, unknown_task
 
-_DESCRIPTION = '''Write a network to a file that other programs run: ONNX, OpenVINO, torch.export, AOTInductor, TorchScript.
-The file is then compared with the network and timed; the report lies beside it, OUT.parity.json.
+_DESCRIPTION = '''Write a network to a file that other programs run: ONNX, OpenVINO, torch.export, AOTInductor,
+TorchScript. The file is then compared with the network and timed; the report lies beside it, OUT.parity.json.
 "sapiens2 infer TASK photos/ --weights OUT" runs it.'''
 _EPILOG = '''exit code: 0 written and alike, 1 written but further from the network than the tolerance, 2 not written.
 
@@ -83,10 +83,12 @@ def _text(report: dict[str, Any]) -> str:
     table = text_table(('output', 'shape', 'largest difference', 'mean difference', 'share of mean size'), [
         (output['name'], 'x'.join(map(str, output['shape'])), f'{output["largest_difference"]:.3g}',
          f'{output["mean_difference"]:.3g}', f'{output["share"]:.2g}') for output in report['outputs']], '<<>>>')
-    verdict = 'alike' if report['passed'] else 'NOT ALIKE: the file is there, but its results are not those of the network'
+    verdict = 'alike' if report['passed'] else (
+        'NOT ALIKE: the file is there, but its results are not those of the network')
     return (f'wrote   {report["file"]}, {report["bytes"] / 1e6:,.1f} MB, {FORMATS[report["format"]].title}, '
             f'{report["dtype"]}, {size} of {report["img_size"][0]} x {report["img_size"][1]}\n'
-            f'weights {report["weights"]["name"]}, licence: {report["weights"]["licence"] or "not known"}\n\n{table}\n\n'
+            f'weights {report["weights"]["name"]}, licence: {report["weights"]["licence"] or "not known"}\n\n'
+            f'{table}\n\n'
             f'{verdict} (tolerance {report["tolerance"]:g}); {report["seconds_exported"]:.3f} s for the file, '
             f'{report["seconds_original"]:.3f} s for the network here, on {report["threads"]} thread(s): '
             f'{report["times_as_fast"]:.2f} times as fast')

@@ -84,8 +84,8 @@ def export_network(
         network, None if network.weights is None else file_hash(network.weights),
         licence or known_licence(network.weights, task, network.model_name), format=kind, dtype=short, batch=batch,
         opset=opset, device=place.type,
-        input={'name': INPUT, 'layout': 'BCHW', 'channels': 'RGB', 'dtype': 'uint8' if with_preprocessing else 'float32',
-               'normalised': not with_preprocessing},
+        input={'name': INPUT, 'layout': 'BCHW', 'channels': 'RGB', 'normalised': not with_preprocessing,
+               'dtype': 'uint8' if with_preprocessing else 'float32'},
         outputs=[{'name': name, 'shape': list(value.shape[1:]), 'dtype': 'float32'}
                  for name, value in zip(OUTPUTS[task], outputs)])
     with fixed_rotations(network.model.backbone, in_float32=kind in ('onnx', 'openvino')):

@@ -58,8 +58,8 @@ def parse_info(text: Optional[str], path: Path) -> Info:
         ValueError: for a file that this project has not written, or a newer version of it has.
     """
     if not text:
-        raise ValueError(f'{path}: was not written by `sapiens2 export`: it does not say what it is. Export it from its '
-                         'weights')
+        raise ValueError(f'{path}: was not written by `sapiens2 export`: it does not say what it is. Export it from '
+                         'its weights')
     info = json.loads(text)
     if info.get('schema_version') != SCHEMA_VERSION:
         raise ValueError(f'{path}: its description has schema_version {info.get("schema_version")}, this is sapiens2 '

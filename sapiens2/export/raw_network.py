@@ -61,9 +61,9 @@ def fixed_rotations(backbone: nn.Module, in_float32: bool = False) -> Iterator[N
 
     Args:
         backbone: any; one without rotary tables is left as it is.
-        in_float32: use no bf16, in which the released networks rotate and which other runtimes lack or round in their own
-            way. What is rounded to bf16 still is, by float32 arithmetic: a network that was trained with that rounding
-            gives other values without it.
+        in_float32: use no bf16, in which the released networks rotate and which other runtimes lack or round in their
+            own way. What is rounded to bf16 still is, by float32 arithmetic: a network that was trained with that
+            rounding gives other values without it.
     """
     rope = getattr(backbone, 'rope_embed', None)
     if rope is None:

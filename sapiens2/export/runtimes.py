@@ -39,8 +39,8 @@ def open_file(path: Path, device: torch.device, trust: bool) -> tuple[Info, Run]
         return _openvino(path, device)
     info = archive_info(path)
     if not trust:
-        raise ValueError(f'{path}: a file of {FORMATS[info["format"]].title} can run any code when it is opened. If you '
-                         'trust whoever made it, say so: trust_exported=True (--trust-exported). ONNX and OpenVINO '
+        raise ValueError(f'{path}: a file of {FORMATS[info["format"]].title} can run any code when it is opened. If '
+                         'you trust whoever made it, say so: trust_exported=True (--trust-exported). ONNX and OpenVINO '
                          'files hold no code')
     return info, _ARCHIVES[info['format']](path, device, info)
 

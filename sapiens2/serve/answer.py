@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,6 +84,7 @@ def make_answer(request: Request, networks: Networks, settings: ServeSettings, f
         networks.deadline.check()
         answer = _draw(request.image, result, folder)
         networks.deadline.check()
+    shutil.rmtree(folder / 'files')  # the archive has them
     if request.network.weights == RANDOM:
         answer.summary += ' The network is untrained: this result means nothing.'
     return answer
@@ -117,7 +119,8 @@ def _draw(image: np.ndarray, result: dict[str, Any], folder: Path) -> Answer:
     elif task == 'pointmap':
         near, far = depth_range(value[..., 2])
         answer.summary = f'Depth from {near:.2f} m (red) to {far:.2f} m (blue).'
-        answer.surface = next(Path(file) for file in result['files'] if file.endswith('.glb'))
+        surface = next(Path(file) for file in result['files'] if file.endswith('.glb'))
+        answer.surface = surface.replace(folder / 'surface.glb')
     return answer
 
 

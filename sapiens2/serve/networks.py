@@ -48,10 +48,6 @@ class Networks:
             raise Refused(f'The model {model} is not served for this task. Reload the page and choose again.')
         return self._specs[task, model]
 
-    def is_loaded(self, spec: NetworkSpec) -> bool:
-        """Whether ``spec`` is ready, so that nobody waits for it to load."""
-        return spec in self._loaded
-
     @contextmanager
     def borrowed(self, spec: NetworkSpec, seconds: float) -> Iterator[Sapiens2Inferencer]:
         """The inferencer of ``spec``, for the caller alone. From when it is ready it has ``seconds`` to finish.

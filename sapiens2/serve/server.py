@@ -39,15 +39,13 @@ def serving(settings: ServeSettings) -> Iterator[str]:
         except ImportError as error:
             raise ImportError(f'sapiens2 serve needs Gradio: pip install "sapiens2[serve]" ({error})') from error
         from sapiens2.serve.networks import Networks
-        requests, cache = Path(root) / 'requests', Path(root) / 'gradio'
-        requests.mkdir()
-        blocks = Page(settings, Networks(settings.networks, settings.device, settings.dtype), requests).blocks
+        blocks = Page(settings, Networks(settings.networks, settings.device, settings.dtype), Path(root)).blocks
         middleware = [Middleware(SafeHeaders)]
         if settings.host in LOOPBACK:
             # A page elsewhere whose name is made to lead to this machine must not talk to it.
             middleware.append(Middleware(TrustedHostMiddleware, allowed_hosts=list(LOOPBACK)))
         ended = threading.Event()
-        sweeper = threading.Thread(target=_sweep, args=(cache, settings.keep_seconds, ended), daemon=True)
+        sweeper = threading.Thread(target=_sweep, args=(Path(root), settings.keep_seconds, ended), daemon=True)
         sweeper.start()
         try:
             _, url, _ = blocks.launch(
@@ -75,19 +73,19 @@ def _check_free(host: str, port: int) -> None:
 
 
 def _sweep(folder: Path, age: float, ended: threading.Event) -> None:
-    """Delete files that are older than ``age`` seconds, again and again. Gradio's own deletion knows not all of them."""
+    """Delete what is older than ``age`` seconds, again and again. Gradio's own deletion does not know all files."""
     while not ended.wait(min(30.0, age / 2)):
         oldest = time.time() - age
-        for file in folder.rglob('*'):
-            # Another thread may be about to move it.
-            with contextlib.suppress(FileNotFoundError):
-                if not file.is_dir() and file.lstat().st_ctime < oldest:
-                    file.unlink()
+        for path in sorted(folder.rglob('*'), reverse=True):
+            # Others write and move files meanwhile, and a folder with young files is not empty.
+            with contextlib.suppress(OSError):
+                if path.lstat().st_ctime < oldest:
+                    path.rmdir() if path.is_dir() else path.unlink()
 
 
 @contextmanager
 def _environment(root: str) -> Iterator[None]:
-    wanted = {**_ENVIRONMENT, 'GRADIO_TEMP_DIR': str(Path(root) / 'gradio')}
+    wanted = {**_ENVIRONMENT, 'GRADIO_TEMP_DIR': root}
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
     try:

@@ -20,6 +20,9 @@ svg.s2-points { display: block; max-width: 100%; max-height: 78vh; margin: 0 aut
 svg.s2-points circle { fill: transparent; stroke: none; }
 svg.s2-points circle.near { fill: #fff; fill-opacity: 0.85; stroke: #e11d48; stroke-width: 2px;
   vector-effect: non-scaling-stroke; }
+/* While the next result is on its way, the last one is not to be taken for it. */
+.gradio-container:has(.s2-busy) :is(#s2-results, #s2-surface-column, #s2-download) { opacity: 0.3;
+  pointer-events: none; }
 #s2-fine, #s2-fine p { color: var(--body-text-color-subdued); font-size: 0.9rem; }
 #s2-head { padding: 0.25rem 0; }
 .s2-hidden, footer { display: none !important; }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 import gradio as gr
 from gradio.data_classes import ImageData
@@ -18,22 +18,32 @@ class Upload:
     name: str
 
 
-class UploadField(gr.Image):
-    """Gradio's field, but the file comes as it is: Gradio's own decoding has no limit and tells nobody what is wrong.
+def upload_field(**options: Any) -> gr.Image:
+    """Gradio's field for pictures, but the file comes as an ``Upload``: Gradio's decoding has no limits of its own.
 
-    It takes files that were uploaded to this server alone. Gradio would fetch addresses, too, that a program sends.
+    It takes files that were uploaded to this server alone; Gradio would fetch addresses, too, that a program sends.
+    No event may have it as an output: Gradio would replace it by a field of its own.
+
+    Args:
+        options: of ``gr.Image``.
     """
+    # No class of its own, because Gradio would write a file beside the module that defines it.
+    field = gr.Image(type='filepath', **options)
+    move = field.async_move_resource_to_block_cache
 
-    is_template = True  # so that the browser's part is that of its parent
-
-    def preprocess(self, payload: Optional[ImageData]) -> Optional[Upload]:
-        if payload is None:
-            return None
-        if payload.path is None:
-            raise gr.Error('The picture must be uploaded as a file.', print_exception=False)
-        return Upload(Path(payload.path), payload.orig_name or Path(payload.path).name)
-
-    async def async_move_resource_to_block_cache(self, url_or_file_path: Union[str, Path, None]) -> Optional[str]:
-        if isinstance(url_or_file_path, str) and '://' in url_or_file_path:
+    async def move_uploads(path: Union[str, Path, None]) -> Optional[str]:
+        if isinstance(path, str) and '://' in path:
             raise gr.Error('Addresses are not fetched: upload the picture.', print_exception=False)
-        return await super().async_move_resource_to_block_cache(url_or_file_path)
+        return await move(path)
+
+    field.preprocess = _as_uploaded
+    field.async_move_resource_to_block_cache = move_uploads
+    return field
+
+
+def _as_uploaded(payload: Optional[ImageData]) -> Optional[Upload]:
+    if payload is None:
+        return None
+    if payload.path is None:
+        raise gr.Error('The picture must be uploaded as a file.', print_exception=False)
+    return Upload(Path(payload.path), payload.orig_name or Path(payload.path).name)

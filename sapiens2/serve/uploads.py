@@ -64,6 +64,14 @@ def _pixels(path: Path) -> float:
         return 0
 
 
+def add_corner(text: str, x: float, y: float) -> str:
+    """``text``, as ``parse_boxes`` takes it, with a corner more: it completes a box of one corner, or begins one."""
+    corner, lines = f'{round(x)}, {round(y)}', text.splitlines()
+    if lines and len(_words(lines[-1])) == 2:
+        return '\n'.join([*lines[:-1], f'{lines[-1].strip()}, {corner}'])
+    return '\n'.join([*lines, corner])
+
+
 def parse_boxes(text: str) -> np.ndarray:
     """(people, 4) float64 x1, y1, x2, y2 from a text with a box a line; its corners may come in any order.
 
@@ -79,7 +87,7 @@ def parse_boxes(text: str) -> np.ndarray:
     boxes = []
     for number, line in enumerate(lines, 1):
         try:
-            values = [float(word) for word in re.split(r'[\s,;]+', line.strip('[]() '))]
+            values = [float(word) for word in _words(line)]
         except ValueError:
             values = []
         if len(values) != 4 or not all(map(math.isfinite, values)):
@@ -88,3 +96,7 @@ def parse_boxes(text: str) -> np.ndarray:
         corners = np.array(values).reshape(2, 2)
         boxes.append(np.concatenate([corners.min(0), corners.max(0)]))
     return np.array(boxes)
+
+
+def _words(line: str) -> list[str]:
+    return re.split(r'[\s,;]+', line.strip('[](),; '))

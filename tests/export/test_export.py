@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from sapiens2.apis import Sapiens2Inferencer
 from sapiens2.cli.main import main
 from sapiens2.export.export import export_network, report_path
 from sapiens2.export.exported_network import load_exported
 from sapiens2.utils.image_io import write_image
-from safetensors.torch import save_file
 
 SIZE = (64, 48)
 MODEL = 'sapiens2_tiny'

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from sapiens2.serve.refusals import Refused
-from sapiens2.serve.uploads import MAX_BOXES, parse_boxes, read_upload, short_name
+from sapiens2.serve.uploads import MAX_BOXES, add_corner, parse_boxes, read_upload, short_name
 
 SVG = b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
 
@@ -70,3 +70,12 @@ def test_boxes():
                           ('1 2 3 4\n' * (MAX_BOXES + 1), 'at most 50')):
         with pytest.raises(Refused, match=message):
             parse_boxes(text)
+
+
+def test_two_corners_make_a_box():
+    text = ''
+    for corner in ((50, 60.4), (7.6, 8), (1, 2), (3, 4)):
+        text = add_corner(text, *corner)
+    assert text == '50, 60, 8, 8\n1, 2, 3, 4'
+    np.testing.assert_array_equal(parse_boxes(text), [[8, 8, 50, 60], [1, 2, 3, 4]])
+    assert add_corner('1 2 3 4\n', 5, 6) == '1 2 3 4\n5, 6'
