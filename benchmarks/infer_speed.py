@@ -3,7 +3,8 @@
     python benchmarks/infer_speed.py pose seg normal pointmap --pictures PHOTOGRAPHS --dtype bf16
 
 Same pictures, weights (random ones in transformers' format, which both read), dtype and threads; each side is a process
-of its own, from start to the last file. Both write the numbers of each picture (pose: JSON, else npz); ours draws nothing.
+of its own, from start to the last file. Both write the numbers of each picture (pose: JSON, else npz); ours draws
+nothing.
 Needs transformers with torchvision. Results are in benchmarks/README.md.
 """
 
@@ -84,7 +85,7 @@ def run(command: list[str], out: Path, ending: str) -> tuple[float, float, float
 
 
 def resident(pid: int) -> int:
-    """Anonymous memory of a process, bytes: what is mapped from files of weights can be dropped at any time."""
+    """Resident memory of a process, bytes, with what is mapped from files of weights."""
     try:
         lines = Path(f'/proc/{pid}/status').read_text().splitlines()
     except OSError:

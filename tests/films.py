@@ -12,6 +12,8 @@ import numpy as np
 
 from sapiens2.apis.box_finder import BoxFinder
 from sapiens2.apis.image_sources import ImageSource
+from sapiens2.apis.inferencer import Sapiens2Inferencer
+from sapiens2.apis.journal import content_id
 from sapiens2.apis.outputs import OutputOptions
 from sapiens2.apis.person_boxes import PersonBoxes, usable_people
 from sapiens2.datasets.metainfo import load_metainfo
@@ -79,13 +81,12 @@ class FakeInferencer:
         stop: number of the frame at which ``error`` is raised.
     """
 
-    dtype = 'fp32'
+    settings, _settings = Sapiens2Inferencer.settings, {'dtype': 'fp32'}
 
     def __init__(self, tasks: Sequence[str] = ('pose',), weights: Optional[Path] = None, stop: Optional[int] = None,
                  error: type[BaseException] = KeyboardInterrupt) -> None:
-        self.networks = {task: SimpleNamespace(
-            task=task, weights=weights, steps=[], cfg=SimpleNamespace(model=SimpleNamespace(to_dict=dict)))
-            for task in tasks}
+        known = None if weights is None else {'weights': content_id(weights)}
+        self.networks = {task: SimpleNamespace(settings=known) for task in tasks}
         self.stop, self.error, self.seen = stop, error, []
 
     def iterate(self, sources: Iterator[ImageSource], boxes: Optional[BoxFinder], batch_size: Optional[int] = None,

@@ -172,7 +172,8 @@ class InferenceRun:
                 result = image.results[network.task]
                 if result['error'] is None:
                     try:
-                        result.update(network.values(outputs, [sample.new() for sample in part.samples]))
+                        soft = {'seg_probs': True} if network.task == 'seg' and 'soft' in self.outputs.seg else {}
+                        result.update(network.values(outputs, [sample.new() for sample in part.samples], **soft))
                         if network.task == 'pointmap':
                             result.update(self._known_scene(image))
                     except ValueError as error:
@@ -217,7 +218,8 @@ def tasks_with_people(tasks: Iterable[str], outputs: OutputOptions) -> list[str]
 
 def _heading(network: TaskNetwork, source: ImageSource) -> Result:
     return {'task': network.task, 'model': network.model_name, 'weights': network.weights_name,
-            'dataset_meta': network.dataset_meta, 'path': None if source.path is None and source.url is None else source.name,
+            'dataset_meta': network.dataset_meta,
+            'path': None if source.path is None and source.url is None else source.name,
             'image_size': None, 'error': None, **source.details}
 
 

@@ -14,7 +14,7 @@ from mmengine.config import Config
 from sapiens2.apis.box_finder import BoxFinder, Boxes, box_finder
 from sapiens2.apis.image_sources import ImageInput, ImageSource, image_sources
 from sapiens2.apis.inference_run import InferenceRun, Result, tasks_with_people
-from sapiens2.apis.journal import Journal, content_id
+from sapiens2.apis.journal import Journal
 from sapiens2.apis.outputs import OutputOptions, result_picture
 from sapiens2.apis.task_network import TaskNetwork, share_backbones
 from sapiens2.utils.devices import pick_device, pick_dtype
@@ -129,8 +129,6 @@ class Sapiens2Inferencer:
             raise ValueError(f'boxes and whole_image are for pose, and for seg with the format people; '
                              f'{", ".join(self.networks)} sees the whole image in any case')
         journals = {} if folder is None else self._journals(folder, outputs, find_people, resume)
-        if 'seg' in self.networks:
-            self.networks['seg'].model.test_cfg['seg_probs'] = 'soft' in outputs.seg
         size = batch_size or (1 if self.device.type == 'cpu' else 8)
         return InferenceRun(self.networks, find_people, size, folder, outputs, journals)(sources)
 
@@ -138,16 +136,17 @@ class Sapiens2Inferencer:
         """The picture of a result, BGR; ``image`` is the (H, W, 3) uint8 BGR source image."""
         return result_picture(image, result, score_thr)
 
+    def settings(self, task: str, outputs: OutputOptions,
+                 find_people: Optional[BoxFinder] = None) -> Optional[dict[str, Any]]:
+        """All that decides the results of a task, in JSON's types; None if nothing tells, as with random weights."""
+        needs_people = bool(tasks_with_people([task], outputs))
+        network, people = self.networks[task].settings, find_people.settings if needs_people else None
+        if network is None or (needs_people and people is None):
+            return None
+        return {**self._settings, **network, 'people': people, 'outputs': dataclasses.asdict(outputs)}
+
     def _journals(self, folder: Path, outputs: OutputOptions, find_people: Optional[BoxFinder],
                   resume: bool) -> dict[str, Journal]:
         """Journals of the tasks whose results could be made again."""
-        journals = {}
-        for task, network in self.networks.items():
-            needs_people = bool(tasks_with_people([task], outputs))
-            people = find_people.settings if needs_people else None
-            if network.weights is not None and (people is not None or not needs_people):
-                journals[task] = Journal(folder / task, {
-                    **self._settings, 'model': network.cfg.model.to_dict(), 'steps': network.steps,
-                    'weights': [network.weights_name, content_id(network.weights)], 'people': people,
-                    'outputs': dataclasses.asdict(outputs)}, resume)
-        return journals
+        settings = {task: self.settings(task, outputs, find_people) for task in self.networks}
+        return {task: Journal(folder / task, known, resume) for task, known in settings.items() if known is not None}

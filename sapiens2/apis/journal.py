@@ -67,7 +67,7 @@ class Journal:
     def finished(self, stem: str, source: Path) -> Optional[list[str]]:
         """The files of an image, if these settings have made them of the same source file, and all are as they were."""
         entry = self._entries.get(stem) if self._resume else None
-        if entry is None or entry.get('id') != self.settings_id or entry.get('source') != _mark(source):
+        if entry is None or entry.get('id') != self.settings_id or entry.get('source') != file_mark(source):
             return None
         files = entry['files']
         if any(_size(self.folder / name) != size for name, size in files.items()):
@@ -80,7 +80,7 @@ class Journal:
         Raises:
             OSError: if the journal cannot be written.
         """
-        entry = {'done': stem, 'id': self.settings_id, 'source': _mark(source), 'files': {
+        entry = {'done': stem, 'id': self.settings_id, 'source': file_mark(source), 'files': {
             Path(os.path.relpath(file, self.folder)).as_posix(): _size(Path(file)) for file in files}}
         with self._lock:
             line = self._begin + json.dumps(entry) + '\n'
@@ -97,8 +97,8 @@ def _size(path: Path) -> Optional[int]:
         return None
 
 
-def _mark(source: Path) -> Optional[list[int]]:
-    """What changes when a file does."""
+def file_mark(source: Path) -> Optional[list[int]]:
+    """What changes when a file does, in JSON's types; None if it cannot be looked at."""
     try:
         status = source.stat()
     except OSError:

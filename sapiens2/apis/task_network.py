@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional, Union
@@ -10,8 +11,9 @@ import numpy as np
 import torch
 from mmengine.config import Config
 from mmengine.dataset import Compose
-from torch import Tensor, nn
+from torch import nn
 
+from sapiens2.apis.journal import content_id
 from sapiens2.apis.outputs import FIELD_OF_TASK
 from sapiens2.apis.task_models import (check_task, dataset_meta, inference_pipeline, model_name, set_image_size,
                                        task_config)
@@ -20,6 +22,7 @@ from sapiens2.export.formats import is_exported
 from sapiens2.models.checkpoints.build import RANDOM
 from sapiens2.models.checkpoints.describe import LAST_LAYERS
 from sapiens2.models.checkpoints.hub import local_weights
+from sapiens2.models.checkpoints.same_backbone import same_tensor
 from sapiens2.models.checkpoints.small_machine import build_for_inference
 from sapiens2.registry import TRANSFORMS
 from sapiens2.structures import DataSample
@@ -71,12 +74,23 @@ class TaskNetwork:
         self.model_name = self.model.backbone.arch_name
         _predict_in_float32(self.model.decode_head)
 
-    def values(self, outputs: Sequence[Any], samples: Sequence[DataSample]) -> dict[str, np.ndarray]:
+    @functools.cached_property
+    def settings(self) -> Optional[dict[str, Any]]:
+        """All of the network that decides its results, in JSON's types; None for random weights, which are never the
+        same."""
+        if self.weights is None:
+            return None
+        return {'model': self.cfg.model.to_dict(), 'steps': self.steps,
+                'weights': [self.weights_name, content_id(self.weights)]}
+
+    def values(self, outputs: Sequence[Any], samples: Sequence[DataSample],
+               **options: Any) -> dict[str, np.ndarray]:
         """What a result holds beside its heading.
 
         Args:
             outputs: of the network, one for each crop of one image, each for a batch of one.
             samples: of the crops.
+            options: of the decoder's ``predictions``, in place of those of the config.
 
         Raises:
             ValueError: if a value is not a finite number.
@@ -85,7 +99,7 @@ class TaskNetwork:
         finite = all(is_finite(output) for output in outputs)
         with torch.inference_mode():
             for output, sample in zip(outputs, samples):
-                self.model.decode_head.predictions(output, [sample], **self.model.head_options())
+                self.model.decode_head.predictions(output, [sample], **{**self.model.head_options(), **options})
         values = self._people(samples) if self.task == 'pose' else self._maps(samples[0])
         if not finite or not all(np.isfinite(value).all() for value in values.values() if value.dtype.kind == 'f'):
             raise ValueError(NOT_FINITE)
@@ -150,12 +164,7 @@ def share_backbones(networks: Sequence[TaskNetwork]) -> None:
 def _equal(first: nn.Module, second: nn.Module) -> bool:
     """Whether two modules hold the same tensors; the first difference ends the comparison."""
     one, two = first.state_dict(), second.state_dict()
-    return one.keys() == two.keys() and all(_same(one[name], two[name]) for name in one)
-
-
-def _same(first: Tensor, second: Tensor) -> bool:
-    # Blocks that are read from the file when their turn comes are on the meta device until then.
-    return not first.is_meta and not second.is_meta and first.dtype == second.dtype and torch.equal(first, second)
+    return one.keys() == two.keys() and all(same_tensor(one[name], two[name]) for name in one)
 
 
 def see_the_same(networks: Mapping[str, TaskNetwork]) -> list[list[TaskNetwork]]:

@@ -30,8 +30,8 @@ examples:
 
 def add_parser(subparsers: argparse._SubParsersAction) -> None:
     """Add the verb to the command."""
-    parser = subparsers.add_parser('infer', help='run a task on photographs and videos', description=_DESCRIPTION, epilog=_EPILOG,
-                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = subparsers.add_parser('infer', help='run a task on photographs and videos', description=_DESCRIPTION,
+                                   epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('task', metavar='TASK', type=_task, help=', '.join(TASKS) + ' or all')
     parser.add_argument('inputs', metavar='INPUT', nargs='+',
                         help='image or video, folder (with its sub-folders), glob, address (https://..., rtsp://...), '
@@ -44,8 +44,8 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
                        help='default: %(default)s; "tiny" comes with weights, of little use but at once')
     which.add_argument('--config', metavar='CONFIG', type=Path, help='config file, in place of --model')
     model.add_argument('--weights', metavar='FILE', action='append', default=[],
-                       help='checkpoint, exported network, OWNER/REPOSITORY of huggingface.co, or "random" for an untrained network; for '
-                            '"all" give it once for each task as TASK=FILE')
+                       help='checkpoint, exported network, OWNER/REPOSITORY of huggingface.co, or "random" for an '
+                            'untrained network; for "all" give it once for each task as TASK=FILE')
     model.add_argument('--trust-exported', action='store_true',
                        help='open .pt2 and .ts files, which can run code, as weights')
     model.add_argument('--img-size', metavar=('H', 'W'), type=positive, nargs=2,

@@ -49,16 +49,17 @@ def run_tasks(args: argparse.Namespace, weights: Mapping[str, str], sources: Seq
         tuple(weights), args.config or args.model, weights, device, args.dtype,
         tuple(args.img_size) if args.img_size else None, args.flip_test if 'pose' in weights else None,
         args.stream_layers, args.int8_weights, args.trust_exported)
+    outputs, video_choice = output_options(args), video_options(args)
     options: dict[str, Any] = dict(
-        batch_size=args.batch_size, out_dir=args.out, outputs=output_options(args), box_thr=args.box_thr,
-        boxes=boxes if tasks_with_people(weights, output_options(args)) else None, resume=not args.overwrite)
+        batch_size=args.batch_size, out_dir=args.out, outputs=outputs, box_thr=args.box_thr,
+        boxes=boxes if tasks_with_people(weights, outputs) else None, resume=not args.overwrite)
     if sources:
         results = inferencer.iterate(sources, **options)
         for _ in report.follow(' + '.join(weights), results, len(sources) * len(weights)):
             pass  # the results are files by now
     for video in videos:
         try:
-            summary = run_video(inferencer, video, options=video_options(args), report=report, **options)
+            summary = run_video(inferencer, video, options=video_choice, report=report, **options)
         except (ValueError, FileNotFoundError) as error:
             report.add_problem(str(error))
             continue

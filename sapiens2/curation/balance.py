@@ -9,6 +9,7 @@ from typing import Any, Optional
 import numpy as np
 
 from sapiens2.curation.clusters import hierarchy
+from sapiens2.curation.filters import known_values
 from sapiens2.utils.suggest import unknown_name
 
 UNKNOWN = 'not known'
@@ -121,8 +122,7 @@ def labels_of(edges: Sequence[float]) -> list[str]:
 
 def labelled(values: Sequence[Any], edges: Optional[Sequence[float]]) -> tuple[list[str], np.ndarray]:
     """Labels of bins, and the bin (N,) of each value; bin 0 is for those that are not known."""
-    missing = np.array([value is None or value != value for value in values], dtype=bool)
-    known = np.array([value for value, lacks in zip(values, missing) if not lacks])
+    known, missing = known_values(values)
     bins = np.zeros(len(values), dtype=np.int64)
     if edges is not None:
         bins[~missing] = 1 + np.digitize(known, edges)

@@ -62,7 +62,7 @@ class Limit:
 
         A column of an Arrow table is taken as it is, without an object for each value.
         """
-        known, missing = _known(values)
+        known, missing = known_values(values)
         kept = np.full(len(values), self.missing == 'keep')
         inside = np.ones(len(known), dtype=bool)
         if len(known):
@@ -76,8 +76,8 @@ class Limit:
         return kept
 
 
-def _known(values: Union[Sequence[Any], pyarrow.ChunkedArray]) -> tuple[np.ndarray, np.ndarray]:
-    """The values that are known, and (N,) bool, which are not."""
+def known_values(values: Union[Sequence[Any], pyarrow.ChunkedArray]) -> tuple[np.ndarray, np.ndarray]:
+    """The values that are known, and (N,) bool, which are not: None and NaN."""
     if hasattr(values, 'is_null'):
         import pyarrow.compute
 

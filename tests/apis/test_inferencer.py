@@ -130,7 +130,8 @@ def test_a_peak_in_the_middle_is_the_middle_of_the_box(pose, monkeypatch):
     """Boxes of any shape, cut at the edges of the image."""
     y, x = torch.meshgrid(torch.arange(16) - 7.5, torch.arange(12) - 5.5, indexing='ij')
     peak = torch.exp(-(x**2 + y**2) / 8).expand(1, 308, 16, 12)
-    monkeypatch.setattr(pose.networks['pose'].model.decode_head, 'forward', lambda feats: peak.expand(len(feats[0]), -1, -1, -1))
+    monkeypatch.setattr(pose.networks['pose'].model.decode_head, 'forward',
+                        lambda feats: peak.expand(len(feats[0]), -1, -1, -1))
     result, = pose(photo(50, 70), boxes=np.array([[10, 10, 20, 30], [5, 20, 45, 25], [-30, 10, 30, 90.0]]))
     centers = np.array([[15, 20], [25, 22.5], [15, 30]])
     assert np.allclose(result['keypoints'], centers[:, None], atol=0.3)
@@ -141,7 +142,8 @@ def test_sixty_people_go_in_batches(pose):
     corners = rng.uniform(0, 30, (60, 2))
     boxes = np.concatenate([corners, corners + rng.uniform(5, 20, (60, 2))], axis=1)
     calls = []
-    handle = pose.networks['pose'].model.backbone.register_forward_pre_hook(lambda module, inputs: calls.append(len(inputs[0])))
+    backbone = pose.networks['pose'].model.backbone
+    handle = backbone.register_forward_pre_hook(lambda module, inputs: calls.append(len(inputs[0])))
     many, = pose(photo(), boxes=boxes, batch_size=16)
     handle.remove()
     # Twice, for the mirrored image.
@@ -369,7 +371,8 @@ def test_a_name_that_is_no_unicode_is_kept(pose, tmp_path):
 
 
 def test_random_weights_may_be_named():
-    assert Sapiens2Inferencer('normal', model='sapiens2_tiny', weights='random', device='cpu').networks['normal'].weights_name == 'random'
+    inferencer = Sapiens2Inferencer('normal', model='sapiens2_tiny', weights='random', device='cpu')
+    assert inferencer.networks['normal'].weights_name == 'random'
 
 
 def test_a_map_of_persons_and_soft_scores_on_request(seg, tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from sapiens2.apis.journal import JOURNAL, Journal, content_id

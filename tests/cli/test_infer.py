@@ -170,7 +170,8 @@ def test_several_devices_share_the_images(photos, tmp_path, capsys):
     out = tmp_path / 'out'
     words = [word for word in TINY if word not in ('--device', 'cpu')]
     assert _run('infer', 'pose', photos, '--whole-image', '--out', out, '--devices', 'cpu,cpu', *words) == 1
-    assert sorted(path.relative_to(out).as_posix() for path in out.rglob('*.json')) == ['pose/a.json', 'pose/sub/b.json']
+    assert sorted(path.relative_to(out).as_posix() for path in out.rglob('*.json')) == [
+        'pose/a.json', 'pose/sub/b.json']
     shown = capsys.readouterr().err
     assert 'broken.png' in shown and '3/3' in shown
     assert _run('infer', 'pose', photos, '--whole-image', '--out', out, '--devices', 'cpu,cuda:77', *words) == 2

@@ -23,15 +23,19 @@ _LEVEL = 1
 _PNG_HEAD = 8 + 25
 
 
-def write_json(path: Path, document: Any) -> None:
-    """Write a document as one line of UTF-8.
+def json_line(document: Any) -> bytes:
+    """A document as one line of UTF-8, without the line feed.
 
     A file name that is no Unicode has bytes that UTF-8 cannot write; JSON writes them as the escape that Python reads
     back as the same name.
     """
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False)
+    return json.dumps(document, ensure_ascii=False, allow_nan=False).encode('utf-8', 'backslashreplace')
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Write a document, see ``json_line``."""
     with atomic_path(path) as partial:
-        partial.write_bytes(text.encode('utf-8', 'backslashreplace'))
+        partial.write_bytes(json_line(document))
 
 
 def write_png(path: Path, pixels: np.ndarray, gamma: Optional[float] = None) -> None:

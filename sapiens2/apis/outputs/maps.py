@@ -12,6 +12,7 @@ from sapiens2.apis.outputs.files import write_exr, write_indexed_png, write_json
 from sapiens2.apis.outputs.options import OutputOptions
 from sapiens2.apis.outputs.people_maps import people_map
 from sapiens2.utils.atomic import atomic_path
+from sapiens2.utils.srgb import encoded
 from sapiens2.visualization.maps import distinct_colors, to_levels
 from sapiens2.visualization.pictures import class_table
 
@@ -20,10 +21,9 @@ FRAME = 'camera: x right, y down, z forward'
 
 
 def srgb_levels(light: np.ndarray) -> np.ndarray:
-    """Linear values of [0, 1] on the curve of sRGB (IEC 61966-2-1), uint8."""
+    """Linear values of [0, 1] on the curve of sRGB, uint8."""
     # Through a table: powers of millions of numbers take seconds.
-    table = np.linspace(0, 1, 65_536, dtype=np.float32)
-    table = np.where(table <= 0.0031308, table * 12.92, 1.055 * table ** (1 / 2.4) - 0.055)
+    table = encoded(np.linspace(0, 1, 65_536, dtype=np.float32))
     return to_levels(table)[to_levels(light, np.uint16)]
 
 

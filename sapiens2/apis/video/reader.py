@@ -13,6 +13,7 @@ from sapiens2.apis.video.camera import CameraReader
 from sapiens2.apis.video.extra import import_av
 from sapiens2.apis.video.frames import Frame, Reader
 from sapiens2.apis.video.inputs import VideoInput
+from sapiens2.apis.video.packets import packets_of
 from sapiens2.utils.suggest import nearest
 
 _REMEDY = ('It may be no video, or cut off (an .mp4 whose end is missing has lost its table of frames). Copy it again, '
@@ -94,21 +95,15 @@ class FilmReader(Reader):
     def _decoded(self) -> Iterator[Any]:
         """Decoded frames; what is damaged is passed over, and said."""
         av = import_av()
-        lost = 0
-        packets = self._container.demux(self._stream)
-        while True:
-            try:
-                packet = next(packets)
-            except StopIteration:
-                break
-            except av.FFmpegError as error:
-                self.problems.append(f'{self.name}: reading ended early: {error.strerror}')
-                yield from self._held_back()
-                break
+        lost, early = 0, []
+        for packet in packets_of(self._container, self._stream, early, f'{self.name}: reading ended early'):
             try:
                 yield from packet.decode()
             except av.FFmpegError:
                 lost += 1
+        if early:
+            self.problems += early
+            yield from self._held_back()
         if lost:
             self.problems.append(f'{self.name}: {lost} pieces of it are damaged and show nothing')
 

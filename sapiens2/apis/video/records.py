@@ -15,6 +15,7 @@ from typing import Any, Optional
 import numpy as np
 
 from sapiens2.apis.outputs import OutputOptions, pose_document
+from sapiens2.apis.outputs.files import json_line
 
 SCHEMA, SCHEMA_VERSION = 'sapiens2/video', '1.0'
 # What the header says once.
@@ -48,10 +49,9 @@ class Records:
         Raises:
             OSError: if it cannot be written.
         """
-        text = json.dumps(record, ensure_ascii=False, allow_nan=False)
+        line = json_line(record)
         try:
-            # A name that is no Unicode has bytes that UTF-8 cannot write; JSON writes them as this escape.
-            self._file.write(text.encode('utf-8', 'backslashreplace') + b'\n')
+            self._file.write(line + b'\n')
             self._file.flush()
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(self.path)) from error

@@ -90,7 +90,7 @@ def run_video(
     check_folder(folder)
     made = outputs if options.frame_files else OutputOptions()
     finder = box_finder(boxes, whole_image, [], box_thr) if tasks_with_people(inferencer.networks, made) else None
-    settings = None if video.is_live else settings_id(inferencer, video, finder, options, outputs)
+    settings = None if video.is_live else settings_id(inferencer, video, finder, options, outputs, made)
     if resume and settings is not None:
         files = finished_files(inferencer, folder, video, options, settings)
         if files is not None:

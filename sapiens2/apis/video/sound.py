@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any, Optional
 
 from sapiens2.apis.video.extra import import_av
+from sapiens2.apis.video.packets import packets_of
 
 # What an .mp4 may hold as it is; other sound is encoded anew as AAC.
 _COPIED = ('aac', 'mp3', 'ac3', 'eac3', 'alac', 'opus', 'flac')
@@ -46,16 +47,7 @@ class Sound:
         return time >= self.start and (self.end is None or time < self.end)
 
     def _packets(self) -> Iterator[Any]:
-        packets = self._file.demux(self._stream)
-        while True:
-            try:
-                packet = next(packets)
-            except StopIteration:
-                return
-            except import_av().FFmpegError as error:
-                self.problems.append(f'{self.path}: its sound ends early: {error.strerror}')
-                return
-            yield packet
+        return packets_of(self._file, self._stream, self.problems, f'{self.path}: its sound ends early')
 
     def _copied(self, stream: Any) -> Iterator[Any]:
         for packet in self._packets():

@@ -11,6 +11,7 @@ import numpy as np
 from sapiens2.curation.columns import Column, Record
 from sapiens2.curation.stage import Stage
 from sapiens2.registry import CURATION_STAGES
+from sapiens2.utils.srgb import to_linear
 
 # How far a person is seen below the top of the face, in heights of its box -> name; further is 'full'.
 FRAMINGS = ((1.7, 'face'), (3.3, 'bust'), (6.6, 'half'))
@@ -55,9 +56,7 @@ class Attributes(Stage):
 
 def luminance(picture: np.ndarray) -> np.ndarray:
     """(H, W) float32 linear light, 0 to 1, of (H, W, 3) uint8 BGR values of sRGB."""
-    values = np.arange(256) / 255
-    linear = np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055)**2.4).astype(np.float32)
-    return linear[picture] @ np.float32([0.0722, 0.7152, 0.2126])
+    return to_linear(picture) @ np.float32([0.0722, 0.7152, 0.2126])
 
 
 def framing(person: np.ndarray, face: np.ndarray) -> str:

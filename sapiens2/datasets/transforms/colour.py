@@ -9,20 +9,19 @@ from sapiens2.datasets.transforms.base import RandomStep
 from sapiens2.datasets.transforms.fields import Results
 from sapiens2.datasets.transforms.photometric import levels_table
 from sapiens2.registry import TRANSFORMS
+from sapiens2.utils.srgb import encoded, linear
 
 _LEVELS = np.arange(256, dtype=np.float32)
 
 
 def _linear(levels: np.ndarray) -> np.ndarray:
-    """Light, in [0, 1], of sRGB levels in [0, 255] (IEC 61966-2-1)."""
-    value = levels / 255
-    return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+    """Light, in [0, 1], of sRGB levels in [0, 255]."""
+    return linear(levels / 255)
 
 
 def _encoded(light: np.ndarray) -> np.ndarray:
     """The inverse of ``_linear``."""
-    light = np.clip(light, 0, 1)
-    return 255 * np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
+    return 255 * encoded(np.clip(light, 0, 1))
 
 
 _LIGHT = _linear(_LEVELS)

@@ -36,8 +36,8 @@ class SegHead(DenseHead):
         init_cfg, with_cp: as in ``BaseHead``.
     """
 
-    # seg_logits: also predict ``seg_logits`` (classes, H, W), held whole. seg_probs: also predict ``seg_probs`` (classes,
-    # H, W) float16, the probabilities of the classes, of which each pixel's add up to 1.
+    # seg_logits: also predict ``seg_logits`` (classes, H, W), held whole. seg_probs: also predict ``seg_probs``
+    # (classes, H, W) float16, the probabilities of the classes, of which each pixel's add up to 1.
     test_options: ClassVar[Config] = {'seg_logits': False, 'seg_probs': False}
 
     def __init__(self,

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from sapiens2.utils.srgb import encoded
+
 
 @dataclass(frozen=True)
 class Photo:
@@ -50,13 +52,6 @@ def sample_photo(rng: np.random.Generator, size: tuple[int, int]) -> Photo:
                  aperture=float(rng.uniform(0.002, 0.012) * max(size)) if rng.random() < 0.5 else 0.0,
                  noise=float(rng.uniform(0.2, 1.5) if rng.random() < 0.7 else rng.uniform(1.5, 6)),
                  jpeg=int(rng.integers(70, 98)) if rng.random() < 0.8 else None)
-
-
-def to_linear(picture: np.ndarray) -> np.ndarray:
-    """Linear float32 radiance of an sRGB picture, uint8."""
-    value = np.arange(256) / 255
-    table = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055)**2.4).astype(np.float32)
-    return table[picture]
 
 
 def develop(radiance: np.ndarray, mask: np.ndarray, photo: Photo, rng: np.random.Generator) -> np.ndarray:
@@ -116,8 +111,7 @@ def _tone(image: np.ndarray, contrast: float) -> np.ndarray:
     # K. Narkowicz' fit of the ACES curve, 2015, scaled so that middle grey stays.
     x = image * np.float32(0.72)
     x = (x * (2.51 * x + 0.03)) / (x * (2.43 * x + 0.59) + 0.14)
-    table = np.linspace(0, 1, 4096)
-    curve = np.where(table <= 0.0031308, table * 12.92, 1.055 * table**(1 / 2.4) - 0.055)
+    curve = encoded(np.linspace(0, 1, 4096))
     middle = 0.46
     curve = np.clip(middle + (curve - middle) * contrast, 0, 1)
     # The toe and shoulder of an S bend replace the clipped ends of the straight line.

@@ -9,11 +9,11 @@ import numpy as np
 from sapiens2.synth.render import skies
 from sapiens2.synth.render.cameras import pixel_grid
 from sapiens2.synth.render.noise import fractal
-from sapiens2.synth.render.photo import to_linear
 from sapiens2.synth.render.props import Props, matter
 from sapiens2.synth.render.rooms import build_room
 from sapiens2.synth.render.seats import add_seats
 from sapiens2.synth.scene import Camera, Light, Material, Person, Surroundings
+from sapiens2.utils.srgb import to_linear
 from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
 # Share of pictures of each kind.

@@ -22,7 +22,8 @@ def test_probabilities_are_those_of_the_resized_logits():
 
 @pytest.mark.parametrize(('scale', 'focal'), [(0.5, 1536 * 2), (2.0, 384 * 2), (-1.0, 768_000 * 2)])
 def test_focal_length_is_that_of_the_source_image(scale, focal):
-    head = PointmapHead(8, upsample_channels=(4, 4), conv_out_channels=(4,), conv_kernel_sizes=(1,), scale_conv_out_channels=(4,),
+    head = PointmapHead(8, upsample_channels=(4, 4), conv_out_channels=(4,), conv_kernel_sizes=(1,),
+                        scale_conv_out_channels=(4,),
                         scale_conv_kernel_sizes=(1,), scale_final_layer=(16, 4, 1))
     fields = head.postprocess(torch.randn(3, 32, 24), (64, 48), torch.tensor([scale]))
     assert fields['focal'].tolist() == pytest.approx([focal]) and fields['scale'].tolist() == [scale]

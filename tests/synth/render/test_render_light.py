@@ -7,7 +7,8 @@ import pytest
 
 from sapiens2.synth.render import Photo, render
 from sapiens2.synth.render.environment import Ambient, Map, map_directions
-from sapiens2.synth.render.photo import develop, to_linear
+from sapiens2.synth.render.photo import develop
+from sapiens2.utils.srgb import to_linear
 from sapiens2.synth.render.noise import noise
 
 
