@@ -7,6 +7,7 @@ from typing import Optional
 from torch import Tensor, nn
 
 from sapiens2.models.layers.attention import SelfAttention
+from sapiens2.models.layers.cpu_float32 import in_float32, needs_float32
 from sapiens2.models.layers.cpu_inference import block_in_chunks, suits_chunks
 from sapiens2.models.layers.drop_path import DropPath
 from sapiens2.models.layers.ffn import SwiGLU
@@ -42,6 +43,8 @@ class TransformerBlock(nn.Module):
 
     def forward(self, x: Tensor, rope: Optional[tuple[Tensor, Tensor]] = None) -> Tensor:
         """(B, N, C) -> (B, N, C); ``rope`` as in ``SelfAttention``."""
+        if not self.training and needs_float32(x):
+            return in_float32(self).forward(x.float(), rope).to(x.dtype)
         if not self.training and suits_chunks(x):
             return block_in_chunks(self, x, rope)
         x = x + self.drop_path(self.attn(self.ln1(x), rope))

@@ -13,6 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from sapiens2.models.layers.cpu_float32 import in_float32, needs_float32
+
 # Values of a result, or of what a last layer reads, that are made at once: 64 MiB of float32.
 CHUNK_VALUES = 2**24
 # Fewer channels of a convolution at once leave vector units idle.
@@ -44,6 +46,8 @@ class DecoderStages(nn.Sequential):
 
 def last_layer(layer: nn.Module, x: Tensor) -> Tensor:
     """``layer``, which sees each pixel alone, of x (B, C, H, W); without gradient in bands of rows if x is large."""
+    if needs_float32(x):
+        return last_layer(in_float32(layer), x.float()).to(x.dtype)
     if torch.is_grad_enabled() or _has_to_be_whole(x) or x.numel() <= CHUNK_VALUES:
         return layer(x)
     rows = max(1, CHUNK_VALUES * x.shape[2] // x.numel())
@@ -52,6 +56,8 @@ def last_layer(layer: nn.Module, x: Tensor) -> Tensor:
 
 
 def _run(stage: Sequence[nn.Module], x: Tensor, with_cp: bool) -> Tensor:
+    if needs_float32(x):
+        return _run([in_float32(layer) for layer in stage], x.float(), with_cp).to(x.dtype)
     recompute = with_cp and torch.is_grad_enabled()
     if (torch.is_grad_enabled() and not recompute) or _has_to_be_whole(x):
         return _whole(stage, x)

@@ -44,10 +44,15 @@ class PackedSwiGLU:
 
 
 def can_pack(module: nn.Module, dtype: torch.dtype) -> bool:
-    """Whether all linear layers in ``module`` are plain ones (no adapter, no hook), of a dtype that oneDNN has."""
+    """Whether all linear layers in ``module`` are plain ones (no adapter, no hook), of a dtype in which oneDNN is the
+    fastest here."""
     if not torch.backends.mkldnn.is_available() or not torch.backends.mkldnn.enabled:
         return False
-    if dtype != torch.float32 and not (dtype == torch.bfloat16 and torch.ops.mkldnn._is_mkldnn_bf16_supported()):
+    if dtype == torch.float32:
+        # With AVX2 alone the products that PyTorch takes otherwise are faster.
+        if torch.backends.cpu.get_cpu_capability() != 'AVX512':
+            return False
+    elif dtype != torch.bfloat16 or not torch.ops.mkldnn._is_mkldnn_bf16_supported():
         return False
     linear = [layer for layer in module.modules() if isinstance(layer, (nn.Linear, Int8Linear))]
     return all(type(layer) in (nn.Linear, Int8Linear) and _dtype(layer) == dtype and layer.bias is not None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from sapiens2.models.layers.cpu_float32 import in_float32, needs_float32
+
 
 class PatchEmbed(nn.Module):
     """(B, 3, H, W) -> (B, C, H / patch, W / patch).
@@ -20,6 +22,8 @@ class PatchEmbed(nn.Module):
         self.projection = nn.Conv2d(3, dim, kernel_size=patch_size, stride=patch_size, padding=padding)
 
     def forward(self, x: Tensor) -> Tensor:
+        if needs_float32(x):
+            return in_float32(self.projection)(x.float()).to(x.dtype)
         return self.projection(x)
 
 
