@@ -17,16 +17,18 @@ def depth_sums(pred: Tensor, target: Tensor, mask: Tensor) -> Sums:
     """Sums for ``depth_scores``.
 
     Args:
-        pred, target: (B, 1, H, W) positive metres.
+        pred: (B, 1, H, W) metres; one that is not positive is an error like any other, and never agrees.
+        target: (B, 1, H, W) positive metres.
         mask: (B, 1, H, W) bool, pixels that count.
     """
     pred, target = masked(pred, mask)[:, 0], masked(target, mask)[:, 0]
     error = (pred - target).double()
+    agreeing = (torch.maximum(pred / target, target / pred) < DELTA) & (pred > 0)
     return {
         'pixels': count(mask),
         'squared': total(error.square()),
         'relative': total(error.abs() / target),
-        'agreeing': count(torch.maximum(pred / target, target / pred) < DELTA),
+        'agreeing': count(agreeing),
     }
 
 

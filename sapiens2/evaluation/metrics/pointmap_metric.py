@@ -7,19 +7,19 @@ from typing import Any, Optional
 from torch import Tensor
 
 from sapiens2.evaluation.functional import Sums, pointmap_scores, pointmap_sums
-from sapiens2.evaluation.metrics.dense_metric import MaskedMetric
+from sapiens2.evaluation.metrics.aligned import AlignedMetric
 from sapiens2.registry import METRICS
 
 
 @METRICS.register_module()
-class PointmapMetric(MaskedMetric):
+class PointmapMetric(AlignedMetric):
     """Distances between predicted and true points, and angles between the normals of both point maps.
 
     Keys as in ``pointmap_scores``, after ``pointmap/``.
 
     Args:
         missing_deg: angle, degrees, given to pixels whose true point map has no normal, in place of leaving them out.
-        kwargs: of ``DenseMetric``.
+        kwargs: of ``AlignedMetric``.
     """
 
     default_prefix = 'pointmap'
