@@ -8,6 +8,7 @@ computed, drawn and written in threads again.
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,11 +20,12 @@ import cv2
 import numpy as np
 import torch
 from mmengine.dataset import pseudo_collate
+from PIL import Image
 
 from sapiens2.apis.box_finder import BoxFinder
 from sapiens2.apis.image_sources import ImageSource
 from sapiens2.apis.journal import Journal
-from sapiens2.apis.outputs import OutputOptions, apply_camera, write_result
+from sapiens2.apis.outputs import FIELD_OF_TASK, OutputOptions, apply_camera, write_result
 from sapiens2.apis.person_boxes import PersonBoxes, usable_people
 from sapiens2.apis.task_network import TaskNetwork, of_one, see_the_same
 from sapiens2.structures import DataSample
@@ -33,6 +35,9 @@ Result = dict[str, Any]
 # Of writing: the name is too long, has characters that the file system lacks, or is that of a folder or below a file.
 # Any other fault, a full disk for instance, would meet the next image too.
 _FAULTS_OF_NAMES = (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL, errno.EISDIR, errno.ENOTDIR, errno.EEXIST)
+# Pictures with more pixels, photographs of 9 megapixels but no frame of 4K, go through alone where that costs no batch:
+# each has maps of hundreds of megabytes, of which one at a time is enough.
+_LARGE = 9_000_000
 # Threads that read and that write. More would hold more images than they gain time.
 _READERS = _WRITERS = min(4, os.cpu_count() or 1)
 
@@ -52,6 +57,7 @@ class _Pass:
 class _Image:
     """One image and the results that are made of it."""
 
+    index: int
     source: ImageSource
     results: dict[str, Result]
     pixels: Optional[np.ndarray] = None
@@ -67,6 +73,10 @@ class _Image:
             self.results[task]['error'] = self.results[task]['error'] or reason
 
 
+# An image, or what a group of networks, by its number, sees of one.
+_Event = Union[_Image, tuple[int, tuple[_Pass, dict[str, Any]]]]
+
+
 @dataclass(frozen=True)
 class InferenceRun:
     """One run over images.
@@ -78,6 +88,7 @@ class InferenceRun:
         folder: for files; None writes none.
         outputs: which files, and how.
         journals: task -> what is done already; empty for a run that starts anew.
+        keep_values: whether results that are written keep their maps.
     """
 
     networks: Mapping[str, TaskNetwork]
@@ -86,16 +97,36 @@ class InferenceRun:
     folder: Optional[Path]
     outputs: OutputOptions
     journals: Mapping[str, Journal]
+    keep_values: bool = True
 
     def __call__(self, sources: Iterable[ImageSource]) -> Iterator[Result]:
         """The results of each image, one a task, in order."""
+        if self.batch_size > 1:
+            yield from self._overlapping(enumerate(sources))
+            return
+        for alone, part in itertools.groupby(enumerate(sources), lambda numbered: _is_large(numbered[1])):
+            yield from self._one_by_one(part) if alone else self._overlapping(part)
+
+    def _one_by_one(self, sources: Iterable[tuple[int, ImageSource]]) -> Iterator[Result]:
+        groups = see_the_same(self.networks)
+        for numbered in sources:
+            image = None  # let go of the one before
+            for event in self._prepared_image(self._read(numbered), groups):
+                if isinstance(event, _Image):
+                    image = event
+                else:
+                    _run(groups[event[0]], [event[1]])
+            del event
+            yield from _given_out(self._finish(image))
+
+    def _overlapping(self, sources: Iterable[tuple[int, ImageSource]]) -> Iterator[Result]:
         finished = self._through_networks(sources)
         done = map(self._finish, finished) if self.folder is None else ahead(
             self._finish, finished, _WRITERS, _WRITERS + 1)
         for image in done:
-            yield from image.results.values()
+            yield from _given_out(image)
 
-    def _through_networks(self, sources: Iterable[ImageSource]) -> Iterator[_Image]:
+    def _through_networks(self, sources: Iterable[tuple[int, ImageSource]]) -> Iterator[_Image]:
         groups = see_the_same(self.networks)
         batches: dict[int, list[tuple[_Pass, dict[str, Any]]]] = {index: [] for index in range(len(groups))}
         waiting: deque[_Image] = deque()
@@ -115,29 +146,33 @@ class InferenceRun:
                 _run(groups[number], batch)
         yield from waiting
 
-    def _prepared(self, sources: Iterable[ImageSource], groups: Sequence[Sequence[TaskNetwork]]
-                  ) -> Iterator[Union[_Image, tuple[int, tuple[_Pass, dict[str, Any]]]]]:
-        """Each image, followed by what of it the networks see, with the number of their group."""
-        for index, image in enumerate(ahead(self._read, sources, _READERS, _READERS + 1)):
-            if image.pixels is None:
-                yield image
-                continue
-            if self.find_people is not None:
-                self._find_people(index, image)
-            parts = [(number, _Pass(group)) for number, group in enumerate(groups)
-                     if any('files' not in image.results[network.task] for network in group)]
-            for _, part in parts:
-                if part.group[0].task == 'pose':
-                    part.crops = 0 if image.people is None else len(image.people.boxes)
-            image.passes = [part for _, part in parts]
-            yield image
-            for number, part in parts:
-                for unit in _units(image, part):
-                    yield number, (part, unit)
+    def _prepared(self, sources: Iterable[tuple[int, ImageSource]], groups: Sequence[Sequence[TaskNetwork]]
+                  ) -> Iterator[_Event]:
+        for image in ahead(self._read, sources, _READERS, _READERS + 1):
+            yield from self._prepared_image(image, groups)
 
-    def _read(self, source: ImageSource) -> _Image:
+    def _prepared_image(self, image: _Image, groups: Sequence[Sequence[TaskNetwork]]) -> Iterator[_Event]:
+        """An image, followed by what of it the networks see, with the number of their group."""
+        if image.pixels is None:
+            yield image
+            return
+        if self.find_people is not None:
+            self._find_people(image)
+        parts = [(number, _Pass(group)) for number, group in enumerate(groups)
+                 if any('files' not in image.results[network.task] for network in group)]
+        for _, part in parts:
+            if part.group[0].task == 'pose':
+                part.crops = 0 if image.people is None else len(image.people.boxes)
+        image.passes = [part for _, part in parts]
+        yield image
+        for number, part in parts:
+            for unit in _units(image, part):
+                yield number, (part, unit)
+
+    def _read(self, numbered: tuple[int, ImageSource]) -> _Image:
         """Read one image, unless nothing is to be done with it; what goes wrong is noted in its results."""
-        image = _Image(source, {task: _heading(network, source) for task, network in self.networks.items()})
+        index, source = numbered
+        image = _Image(index, source, {task: _heading(network, source) for task, network in self.networks.items()})
         for task, journal in self.journals.items():
             files = None if source.path is None else journal.finished(source.stem, source.path)
             if files is not None:
@@ -153,10 +188,10 @@ class InferenceRun:
                 result['image_size'] = image.pixels.shape[:2]
         return image
 
-    def _find_people(self, index: int, image: _Image) -> None:
+    def _find_people(self, image: _Image) -> None:
         tasks = tasks_with_people(self.networks, self.outputs)
         try:
-            found = self.find_people.find(index, image.source.file_name, image.pixels)
+            found = self.find_people.find(image.index, image.source.file_name, image.pixels)
         except ValueError as error:
             image.fail(str(error), tasks)
             return
@@ -170,18 +205,25 @@ class InferenceRun:
         for part in image.passes:
             for network, outputs in zip(part.group, part.outputs or [[] for _ in part.group]):
                 result = image.results[network.task]
+                samples, part_outputs = [sample.new() for sample in part.samples], list(outputs)
+                outputs.clear()  # the full-size maps take its place
                 if result['error'] is None:
                     try:
                         soft = {'seg_probs': True} if network.task == 'seg' and 'soft' in self.outputs.seg else {}
-                        result.update(network.values(outputs, [sample.new() for sample in part.samples], **soft))
+                        result.update(network.values(part_outputs, samples, **soft))
+                        samples, part_outputs = [], []
                         if network.task == 'pointmap':
                             result.update(self._known_scene(image))
                     except ValueError as error:
                         result['error'] = f'{image.source.name}: {error}'
                 if result['error'] is None and self.folder is not None:
                     self._write(image, network.task)
+                    if not self.keep_values and network.task != 'seg':
+                        _drop_maps(result)
         for result in image.results.values():
             result.setdefault('files', [])
+            if not self.keep_values:
+                _drop_maps(result)
         image.passes, image.pixels, image.people = [], None, None
         return image
 
@@ -208,6 +250,33 @@ class InferenceRun:
             return
         if task in self.journals and source.path is not None:
             self.journals[task].add(source.stem, source.path, result['files'])
+
+
+def _given_out(image: _Image) -> Iterator[Result]:
+    """The results of an image, each let go of when the next is asked for."""
+    while image.results:
+        yield image.results.pop(next(iter(image.results)))
+
+
+def _drop_maps(result: Result) -> None:
+    """Leave out what has a value for each pixel."""
+    for name in (*FIELD_OF_TASK.values(), 'seg_probs', 'mask'):
+        result.pop(name, None)
+
+
+def _is_large(source: ImageSource) -> bool:
+    """By what the file says of itself; one that cannot be opened is reported when it is read."""
+    try:
+        if source.path is not None:
+            with Image.open(source.path) as picture:
+                width, height = picture.size
+        elif source.pixels is not None:
+            width, height = source.pixels.size if isinstance(source.pixels, Image.Image) else source.pixels.shape[1::-1]
+        else:
+            return False
+    except Exception:  # Pillow's readers of odd formats raise anything
+        return False
+    return width * height > _LARGE
 
 
 def tasks_with_people(tasks: Iterable[str], outputs: OutputOptions) -> list[str]:

@@ -15,9 +15,9 @@ from sapiens2.apis.box_finder import BoxFinder, Boxes, box_finder
 from sapiens2.apis.image_sources import ImageInput, ImageSource, image_sources
 from sapiens2.apis.inference_run import InferenceRun, Result, tasks_with_people
 from sapiens2.apis.journal import Journal
-from sapiens2.apis.outputs import OutputOptions, result_picture
+from sapiens2.apis.outputs import OutputOptions, check_keypoints, check_packages, result_picture
 from sapiens2.apis.task_network import TaskNetwork, share_backbones
-from sapiens2.utils.devices import pick_device, pick_dtype
+from sapiens2.utils.devices import DTYPES, pick_device, pick_dtype
 from sapiens2.utils.suggest import check_names
 from sapiens2.version import __version__
 
@@ -40,7 +40,7 @@ class Sapiens2Inferencer:
             a warning says so. 'random' asks for that, so it is silent.
         device: 'auto' takes cuda, mps or cpu, in this order; or torch's name of a device.
         dtype: 'auto' is bf16 where the device computes in it, fp32 elsewhere; 'bf16', 'fp32', or
-            their long names.
+            their long names. An exported file has its own.
         img_size: (H, W) of the network's input, pixels; that of the config by default.
         flip_test: pose: average with the mirrored crop; as in the config by default.
         stream_layers, int8_weights: for machines with little memory, see ``build_for_inference``.
@@ -50,7 +50,8 @@ class Sapiens2Inferencer:
         networks: task -> ``TaskNetwork``.
 
     Raises:
-        ValueError: for an unknown task, model, device or dtype; the nearest names are offered.
+        ValueError: for an unknown task, model, device or dtype; the nearest names are offered. For a dtype, int8
+            weights or streamed layers with an exported file that has others.
         NotEnoughMemory: see ``build_for_inference``.
     """
 
@@ -69,6 +70,11 @@ class Sapiens2Inferencer:
         files = weights if isinstance(weights, Mapping) else dict.fromkeys(tasks, weights)
         self.networks = {name: TaskNetwork(name, model, files.get(name), self.device, self.dtype, img_size, flip_test,
                                            stream_layers, int8_weights, trust_exported) for name in tasks}
+        for network in self.networks.values() if dtype != 'auto' else ():
+            if network.file_dtype is not None and DTYPES[network.file_dtype] != self.dtype:
+                raise ValueError(f'{network.weights}: an exported file computes in the dtype it was written with, '
+                                 f'{network.file_dtype}, and dtype {dtype!r} (--dtype) has no effect on it: leave it '
+                                 'out, or export the network again')
         share_backbones(list(self.networks.values()))
         self._settings = {'sapiens2': __version__, 'dtype': str(self.dtype), 'int8_weights': int8_weights}
 
@@ -79,7 +85,8 @@ class Sapiens2Inferencer:
     def iterate(
             self, inputs: Inputs, boxes: Optional[Boxes] = None, whole_image: bool = False,
             batch_size: Optional[int] = None, out_dir: Union[str, os.PathLike, None] = None,
-            outputs: OutputOptions = OutputOptions(), box_thr: float = 0.3, resume: bool = False) -> Iterator[Result]:
+            outputs: OutputOptions = OutputOptions(), box_thr: float = 0.3, resume: bool = False,
+            keep_values: bool = True) -> Iterator[Result]:
         """One result for each image and task, in order, made while they are asked for, so that few are held at a time.
 
         An image that cannot be read, or whose results cannot have its name, has a result that says why.
@@ -93,6 +100,8 @@ class Sapiens2Inferencer:
             out_dir: folder to write files to, see ``sapiens2.apis.outputs``; None writes none.
             outputs: which files are written, and how.
             box_thr: boxes with a lower score are left out.
+            keep_values: whether results that are written still have their maps when they are given out; less is in memory
+                without.
             resume: leave out what an earlier run has finished in ``out_dir``, with the same weights and settings, of
                 the same source file; its result has ``files`` and ``finished_before``, no values. Random weights are
                 never the same.
@@ -120,6 +129,10 @@ class Sapiens2Inferencer:
             OSError: if ``out_dir`` cannot be written to.
         """
         folder = None if out_dir is None else Path(out_dir)
+        if 'pose' in self.networks:
+            check_keypoints(self.networks['pose'].dataset_meta, outputs)
+        if folder is not None:
+            check_packages(self.networks, outputs)
         sources = image_sources(inputs, out_dir=folder)
         find_people = None
         if tasks_with_people(self.networks, outputs):
@@ -130,7 +143,8 @@ class Sapiens2Inferencer:
                              f'{", ".join(self.networks)} sees the whole image in any case')
         journals = {} if folder is None else self._journals(folder, outputs, find_people, resume)
         size = batch_size or (1 if self.device.type == 'cpu' else 8)
-        return InferenceRun(self.networks, find_people, size, folder, outputs, journals)(sources)
+        return InferenceRun(self.networks, find_people, size, folder, outputs, journals,
+                            keep_values or folder is None)(sources)
 
     def draw(self, image: np.ndarray, result: Result, score_thr: float = 0.3) -> np.ndarray:
         """The picture of a result, BGR; ``image`` is the (H, W, 3) uint8 BGR source image."""

@@ -10,13 +10,17 @@ from mmengine.config import Config
 from torch import nn
 
 from sapiens2.models.checkpoints import build_model
+from sapiens2.models.checkpoints.small_machine import build_for_inference
 from sapiens2.utils.config import load_config
+from sapiens2.utils.devices import pick_device, pick_dtype
 
 
 def init_model(config: Union[str, Path, Config, dict],
                checkpoint: Union[str, Path, None] = None,
                device: str = 'auto',
-               dtype: Union[str, torch.dtype, None] = None) -> nn.Module:
+               dtype: Union[str, torch.dtype, None] = None,
+               stream_layers: str = 'never',
+               int8_weights: bool = False) -> nn.Module:
     """Build a model, fill it strictly and switch it to evaluation.
 
     Args:
@@ -25,6 +29,8 @@ def init_model(config: Union[str, Path, Config, dict],
             the weights are random, and a warning says so.
         device: 'auto', 'cuda', 'cuda:1', 'mps' or 'cpu'.
         dtype: of the parameters: 'bf16', 'fp32', their long names, 'auto' or torch's; default: float32.
+        stream_layers, int8_weights: for machines with little memory, see ``build_for_inference``; here nothing is
+            streamed unless asked for ('auto' or 'always').
 
     Returns:
         The model, with ``config`` as its attribute ``cfg``.
@@ -34,10 +40,18 @@ def init_model(config: Union[str, Path, Config, dict],
         BadCheckpointFile: if the file is no usable checkpoint.
         CheckpointMismatch: if it does not fit; the message says which config would.
         ConfigError: for a config file that is missing or has an unknown entry.
-        ValueError: for a config without a model, or an unknown device or dtype.
+        NotEnoughMemory: see ``build_for_inference``.
+        ValueError: for a config without a model, an unknown device or dtype, or ways to save memory that do not go
+            together.
     """
     if isinstance(config, (str, Path)):
         config = load_config(config)
-    model = build_model(config, checkpoint, device, dtype).eval()
+    if stream_layers == 'never' and not int8_weights:
+        model = build_model(config, checkpoint, device, dtype)
+    else:
+        place = pick_device(device)
+        chosen = pick_dtype(dtype, place) if isinstance(dtype, str) else dtype or torch.float32
+        model = build_for_inference(config, checkpoint, place, chosen, stream_layers, int8_weights)
+    model.eval()
     model.cfg = config
     return model

@@ -46,6 +46,7 @@ class TaskNetwork:
         model: the estimator.
         model_name, weights_name: for results.
         weights: the file they came from, None for random ones.
+        file_dtype: what an exported file computes in, 'fp32' for instance; None for other networks.
     """
 
     def __init__(self, task: str, model: Union[str, os.PathLike, Config], weights: Union[str, os.PathLike, None],
@@ -58,7 +59,11 @@ class TaskNetwork:
         self.weights = None if weights in (None, RANDOM) else local_weights(weights)
         self.weights_name = RANDOM if self.weights is None else self.weights.name
         exported = ExportedNetwork(self.weights, device, trust_exported) if is_exported(self.weights) else None
+        self.file_dtype = None if exported is None else exported.info['dtype']
         if exported is not None:
+            if int8_weights or stream_layers == 'always':
+                raise ValueError(f'{self.weights}: an exported file has its weights as they were written: leave out '
+                                 'int8_weights (--int8-weights) and stream_layers (--stream-layers)')
             self.cfg = exported.config(task, img_size)
         else:
             self.cfg = task_config(task, model)

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sapiens2.cli.arguments import positive
 from sapiens2.cli.infer_weights import RANDOM, tasks_by_backbone, weights_by_task
 from sapiens2.cli.output_options import add_output_options, output_options
 from sapiens2.cli.video_options import add_video_options, video_options
+from sapiens2.export.formats import is_exported
+from sapiens2.utils.choices import OUTPUT_FORMATS
 from sapiens2.utils.memory import STREAMING
 from sapiens2.utils.tasks import TASKS, unknown_task
+
+if TYPE_CHECKING:
+    from sapiens2.apis.outputs import OutputOptions
 
 _DESCRIPTION = '''Run a task on photographs and videos. Results are as large as each photograph and lie in DIR/TASK:
 pose gives JSON, the other tasks PNG and npz, and all a picture to look at. A video gives one file of numbers and a
@@ -35,7 +41,7 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument('task', metavar='TASK', type=_task, help=', '.join(TASKS) + ' or all')
     parser.add_argument('inputs', metavar='INPUT', nargs='+',
                         help='image or video, folder (with its sub-folders), glob, address (https://..., rtsp://...), '
-                             'camera:0, or .txt with a path of an image a line')
+                             'camera:0, or .txt with one of these a line')
     parser.add_argument('--out', metavar='DIR', type=Path, required=True, help='folder for the results')
     parser.add_argument('--overwrite', action='store_true', help='make again what is finished in DIR')
     model = parser.add_argument_group('network')
@@ -102,6 +108,7 @@ def run(args: argparse.Namespace) -> int:
     from sapiens2.apis.outputs import collect_coco
     from sapiens2.apis.task_models import model_name
     from sapiens2.apis.video.inputs import split_videos
+    from sapiens2.apis.video.records import frame_stems
     from sapiens2.cli.infer_report import Report
     from sapiens2.cli.infer_shards import run_shards
     from sapiens2.cli.infer_work import find_boxes, run_tasks
@@ -128,7 +135,11 @@ def run(args: argparse.Namespace) -> int:
     for text in missing:
         report.add_problem(text)
     # Before a network is built, for which one waits.
-    boxes = find_boxes(args, sources) if people else None
+    _check(args, tasks, weights, outputs, bool(videos))
+    boxes, in_shards = None, bool(args.devices) and len(args.devices) > 1
+    # Processes of several devices have a detector each.
+    if people and not (in_shards and args.boxes is None):
+        boxes = find_boxes(args, sources, args.devices[0] if args.devices else args.device)
     for group in tasks_by_backbone(weights):
         chosen = {task: weights[task] for task in group}
         untrained = [task for task, file in chosen.items() if file == RANDOM]
@@ -136,13 +147,44 @@ def run(args: argparse.Namespace) -> int:
             print(f'NOTE: the {", ".join(untrained)} network has RANDOM weights: it was never trained, and its results '
                   'mean nothing.', file=sys.stderr)
         try:
-            if args.devices and len(args.devices) > 1:
+            if in_shards:
                 run_shards(args, chosen, sources, videos, report)
             else:
                 run_tasks(args, chosen, sources, videos, boxes, args.devices[0] if args.devices else args.device,
                           report)
         finally:
             if 'pose' in group and 'coco' in outputs.pose:
-                collect_coco(args.out, outputs, [source.stem for source in sources])
+                stems = [source.stem for source in sources]
+                collect_coco(args.out, outputs, [*stems, *(stem for video in videos
+                                                           for stem in frame_stems(args.out, video.stem))])
     report.print_summary(args.out)
     return 1 if report.problems else 0
+
+
+def _check(args: argparse.Namespace, tasks: Sequence[str], weights: Mapping[str, str], outputs: OutputOptions,
+           has_videos: bool) -> None:
+    """
+    Raises:
+        ValueError, ImportError: for results that cannot be made or written as asked for.
+    """
+    from sapiens2.apis.outputs import check_keypoints, check_packages
+    from sapiens2.apis.task_models import dataset_meta, task_config
+    from sapiens2.apis.video.extra import import_assignment, import_av
+    for name in (*args.also, *(args.only or ())):
+        if not any(name in OUTPUT_FORMATS[task] for task in tasks):
+            owners = [task for task, formats in OUTPUT_FORMATS.items() if name in formats]
+            raise ValueError(f'--also, --only: {name} is a format of {", ".join(owners)}, not of {args.task}')
+    if args.keypoints and 'pose' not in tasks:
+        raise ValueError(f'--keypoints is for pose, not for {args.task}')
+    if args.camera is not None and 'pointmap' not in tasks:
+        raise ValueError(f'--camera is for pointmap, not for {args.task}')
+    check_packages(tasks, outputs)
+    if 'pose' in tasks and not is_exported(weights['pose']):
+        check_keypoints(dataset_meta('pose', task_config('pose', args.config or args.model)), outputs)
+    if has_videos:
+        import_av()
+        if 'pose' in tasks:
+            import_assignment()
+        if 'pose' in tasks and 'coco' in outputs.pose and not args.frame_files:
+            raise ValueError('--also coco: the COCO results of a video are made of the JSON files of its frames: add '
+                             '--frame-files')

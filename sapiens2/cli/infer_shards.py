@@ -116,7 +116,8 @@ def _work(args: argparse.Namespace, weights: Mapping[str, str], sources: Sequenc
     report, failure = _Messages(messages, number), None
     try:
         if sources or videos:
-            boxes = find_boxes(args, sources) if tasks_with_people(weights, output_options(args)) else None
+            # The file of boxes has been checked against all images, of which this share may be none that it knows.
+            boxes = find_boxes(args, [], device) if tasks_with_people(weights, output_options(args)) else None
             run_tasks(args, weights, sources, videos, boxes, device, report)
     except (OSError, ValueError, RuntimeError, ImportError) as error:
         failure = str(error)

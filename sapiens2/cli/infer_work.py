@@ -16,21 +16,26 @@ if TYPE_CHECKING:
     from sapiens2.detectors import PersonDetector
 
 
-def find_boxes(args: argparse.Namespace, sources: Sequence[ImageSource]) -> BoxFinder:
-    """How people are found, as the arguments say."""
+def find_boxes(args: argparse.Namespace, sources: Sequence[ImageSource], device: str) -> BoxFinder:
+    """How people are found, as the arguments say.
+
+    Args:
+        sources: images of which a file of boxes must know one; with none it is not asked.
+        device: where a detector runs.
+    """
     from sapiens2.apis.box_finder import box_finder
-    return box_finder(args.boxes or _detector(args), args.whole_image, [source.file_name for source in sources],
+    return box_finder(args.boxes or _detector(args, device), args.whole_image, [source.file_name for source in sources],
                       args.box_thr)
 
 
-def _detector(args: argparse.Namespace) -> Optional[PersonDetector]:
+def _detector(args: argparse.Namespace, device: str) -> Optional[PersonDetector]:
     """The detector that was asked for, ready to run."""
     if args.detector is None:
         return None
     from sapiens2.detectors import person_detector
     from sapiens2.utils.devices import pick_device
     detector = person_detector(args.detector, args.box_thr)
-    detector.setup(str(pick_device(args.device)))
+    detector.setup(str(pick_device(device)))
     return detector
 
 
@@ -54,7 +59,7 @@ def run_tasks(args: argparse.Namespace, weights: Mapping[str, str], sources: Seq
         batch_size=args.batch_size, out_dir=args.out, outputs=outputs, box_thr=args.box_thr,
         boxes=boxes if tasks_with_people(weights, outputs) else None, resume=not args.overwrite)
     if sources:
-        results = inferencer.iterate(sources, **options)
+        results = inferencer.iterate(sources, keep_values=False, **options)
         for _ in report.follow(' + '.join(weights), results, len(sources) * len(weights)):
             pass  # the results are files by now
     for video in videos:

@@ -22,8 +22,10 @@ def option(text: str) -> tuple[str, Any]:
         return key, named[value.lower()]
     try:
         return key, ast.literal_eval(value)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError):  # TypeError: of a literal that cannot be, {[]: 1} for instance
         return key, value
+    except (MemoryError, RecursionError) as error:
+        raise argparse.ArgumentTypeError(f'{key}: the value is nested too deeply') from error
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -32,8 +32,8 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument('--model', metavar='NAME', action='append',
                         help='model that visitors can choose, once for each (default: sapiens2_1b)')
     parser.add_argument('--weights', metavar='[MODEL:]TASK=FILE', action='append', default=[],
-                        help='checkpoint of a task, once for each; tasks without one are not offered. "random" offers '
-                             'the others with untrained networks')
+                        help='checkpoint of a task, or OWNER/REPOSITORY of huggingface.co, once for each; '
+                             'tasks without one are not offered. "random" offers the others with untrained networks')
     parser.add_argument('--detector', metavar='NAME',
                         help='who finds people for pose: "faces" (default where it is installed), "none", an ONNX '
                              'file of RTMDet or YOLOX, or a folder with a detector of transformers')

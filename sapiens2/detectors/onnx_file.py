@@ -8,7 +8,7 @@ from typing import Any, Union
 
 import numpy as np
 
-_CPU = 'CPUExecutionProvider'
+from sapiens2.export.onnx_session import open_session
 
 
 class OnnxNetwork:
@@ -16,29 +16,18 @@ class OnnxNetwork:
 
     Args:
         path: of the file.
-        device: 'cpu' for that alone; anything else takes what onnxruntime was built for, and the CPU besides.
+        device: 'cpu' or 'cuda:1'; the CPU is taken where onnxruntime cannot run on it.
         threads: that one call may use.
 
     Raises:
         ImportError: if onnxruntime is missing.
-        ValueError: if there is no such file, or onnxruntime cannot run it, or it has several inputs.
+        FileNotFoundError: if there is no such file.
+        ValueError: if onnxruntime cannot run it, or it has several inputs.
     """
 
     def __init__(self, path: Union[str, PathLike[str]], device: str = 'cpu', threads: int = 1) -> None:
-        try:
-            import onnxruntime
-        except ImportError as error:
-            raise ImportError(f'{path}: is run by onnxruntime: pip install onnxruntime') from error
         self.path = Path(path)
-        if not self.path.is_file():
-            raise ValueError(f'{path}: no such file. Nothing is downloaded: give the path of an ONNX file')
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        providers = [_CPU] if device == 'cpu' else onnxruntime.get_available_providers()
-        try:
-            self._session = onnxruntime.InferenceSession(self.path, options, providers=providers)
-        except Exception as error:  # its errors have no class in common but this one
-            raise ValueError(f'{path}: onnxruntime cannot run this file: {str(error).splitlines()[0]}') from error
+        self._session = open_session(path, device, threads, strict=False)
         inputs = self._session.get_inputs()
         if len(inputs) != 1:
             raise ValueError(f'{path}: has {len(inputs)} inputs ({", ".join(one.name for one in inputs)}); a network '

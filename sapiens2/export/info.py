@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from mmengine.config import Config
 
 from sapiens2.apis.task_models import set_image_size, task_config
+from sapiens2.utils.foreign_config import check_foreign_config
 from sapiens2.utils.model_index import load_model_index
 from sapiens2.version import __version__
 from sapiens2.weights import embedded_weights
@@ -92,6 +93,7 @@ def exported_config(info: Info, task: str, img_size: Optional[tuple[int, int]], 
     if img_size is not None and list(img_size) != info['img_size']:
         raise ValueError(f'{path}: takes images of (H, W) = {tuple(info["img_size"])} alone, not {tuple(img_size)}. '
                          'Leave the size out, or export the weights for this size')
+    check_foreign_config(info['config'], str(path))
     cfg = task_config(task, Config(info['config']))
     # JSON has no pairs, which some transforms ask for.
     set_image_size(cfg, tuple(info['img_size']))

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from sapiens2.export.formats import EXTRA, FORMATS
 from sapiens2.export.info import ENTRY, Info, archive_info, parse_info
+from sapiens2.export.onnx_session import open_session
 
 Run = Callable[[Tensor], Sequence[Tensor]]
 
@@ -46,21 +47,7 @@ def open_file(path: Path, device: torch.device, trust: bool) -> tuple[Info, Run]
 
 
 def _onnx(path: Path, device: torch.device) -> tuple[Info, Run]:
-    runtime = _package('onnxruntime')
-    provider = {'cpu': 'CPUExecutionProvider', 'cuda': 'CUDAExecutionProvider'}.get(device.type)
-    if provider not in runtime.get_available_providers():
-        raise ValueError(f'{path}: this onnxruntime cannot run on {device}, only by '
-                         f'{", ".join(runtime.get_available_providers())}. Choose the device cpu, or install '
-                         'onnxruntime-gpu in its place')
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = torch.get_num_threads()
-    # Its warnings are about its own optimisations.
-    options.log_severity_level = 3
-    providers = [(provider, {'device_id': device.index or 0}) if device.type == 'cuda' else provider]
-    try:
-        session = runtime.InferenceSession(str(path), options, providers=providers)
-    except Exception as error:  # onnxruntime's exceptions have no public base class
-        raise ValueError(f'{path}: onnxruntime cannot open it: {error}') from error
+    session = open_session(path, str(device), torch.get_num_threads())
     info = parse_info(session.get_modelmeta().custom_metadata_map.get(ENTRY), path)
     name = session.get_inputs()[0].name
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Optional
 
 from sapiens2.apis.task_models import model_name
 from sapiens2.detectors.base import PersonDetector
 from sapiens2.models.checkpoints.build import RANDOM
+from sapiens2.models.checkpoints.hub import local_weights
 from sapiens2.utils.suggest import UnknownNameError, unknown_name
 from sapiens2.utils.tasks import TASKS, unknown_task
 from sapiens2.weights import embedded_weights
@@ -64,12 +64,13 @@ def network_specs(models: Sequence[str], given: Sequence[str]) -> tuple[NetworkS
 
     Args:
         models: names; 'tiny' stands for 'sapiens2_tiny'.
-        given: TASK=FILE or TASK=random, with several models MODEL:TASK=FILE; 'random' stands for all tasks without
+        given: TASK=FILE, TASK=OWNER/REPOSITORY of huggingface.co, see ``local_weights``, or
+            TASK=random, with several models MODEL:TASK=FILE; 'random' stands for all tasks without
             other weights. Where nothing is given, the weights that come with the package are taken.
 
     Raises:
         ValueError: if a text, a task or a model is unknown, or a model has no weights at all.
-        FileNotFoundError: if a checkpoint does not exist.
+        FileNotFoundError: if a checkpoint or repository does not exist.
     """
     names = list(dict.fromkeys(models))
     chosen: dict[tuple[str, str], str] = {}
@@ -108,6 +109,4 @@ def _checkpoint(text: str, models: Sequence[str]) -> tuple[tuple[str, str], str]
         model = models[0]
     if model not in models:
         raise UnknownNameError(f'--weights {text}: ' + unknown_name(model, models, 'model that is served'))
-    if file != RANDOM and not Path(file).exists():
-        raise FileNotFoundError(f'--weights: {file}: no such file')
-    return (model, task), file
+    return (model, task), file if file == RANDOM else str(local_weights(file))

@@ -93,10 +93,10 @@ def test_networks_of_300w_lp_are_the_default(tmp_path):
 
 def test_what_cannot_work_is_named(tmp_path):
     pytest.importorskip('onnxruntime')
-    with pytest.raises(ValueError, match='no such file'):
+    with pytest.raises(FileNotFoundError, match='no such file'):
         OnnxHeadPose(tmp_path / 'none.onnx').setup()
     (tmp_path / 'text.onnx').write_text('this is no network')
-    with pytest.raises(ValueError, match='text.onnx: onnxruntime cannot run this file'):
+    with pytest.raises(ValueError, match='text.onnx: onnxruntime cannot open it'):
         OnnxHeadPose(tmp_path / 'text.onnx').setup()
     with pytest.raises(TypeError, match=r'pose \[1, 4\]'):
         OnnxHeadPose(network(tmp_path / 'pose.onnx', [[1, 2, 3, 4]]))(PICTURE, BOX)

@@ -95,7 +95,7 @@ def test_what_cannot_work_is_named(tmp_path):
         OnnxPeople('detector.onnx')
     with pytest.raises(ValueError, match="Did you mean 'yolox'"):
         OnnxPeople('detector.onnx', 'yolo')
-    with pytest.raises(ValueError, match='no such file'):
+    with pytest.raises(FileNotFoundError, match='no such file'):
         OnnxPeople(tmp_path / 'yolox.onnx').setup()
     path = detector(tmp_path / 'rtmdet.onnx', {'odd': np.zeros((1, 7, 3), dtype=np.float32)})
     with pytest.raises(TypeError, match=r'odd \[1, 7, 3\]'):

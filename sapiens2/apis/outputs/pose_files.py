@@ -54,7 +54,8 @@ def pose_document(result: Mapping[str, Any], options: OutputOptions = OutputOpti
         'message': result['message'],
     }
     if options.keypoints:
-        document['converted'] = {name: _converted(name, points, scores, options.near_keypoints)
+        own = tuple(meta['keypoint_names'])
+        document['converted'] = {name: _converted(name, points, scores, options.near_keypoints, own)
                                  for name in options.keypoints}
     return document
 
@@ -65,8 +66,11 @@ def _person(points: np.ndarray, scores: np.ndarray) -> dict[str, Any]:
             'keypoint_scores': [round(score, 5) for score in scores.tolist()]}
 
 
-def _converted(name: str, points: np.ndarray, scores: np.ndarray, near: bool) -> dict[str, Any]:
+def _converted(name: str, points: np.ndarray, scores: np.ndarray, near: bool, own: tuple[str, ...]) -> dict[str, Any]:
     conversion = keypoint_conversion(name, near=near)
+    if own == conversion.names:  # the network gives this very set
+        return {'keypoint_names': list(own), 'relations': ['same'] * len(own), 'missing': [],
+                'instances': [_person(*person) for person in zip(points, scores)]}
     points, scores = conversion.apply(points, scores)
     return {'keypoint_names': list(conversion.names), 'relations': list(conversion.relations),
             'missing': conversion.missing, 'instances': [_person(*person) for person in zip(points, scores)]}

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from typing import NamedTuple, Union
 from urllib.parse import urlsplit
 
-from sapiens2.utils.image_list import IMAGE_ENDINGS, walk_folder
+from sapiens2.utils.image_list import IMAGE_ENDINGS, list_lines, walk_folder
 
 VIDEO_ENDINGS = ('.mp4', '.m4v', '.mov', '.mkv', '.webm', '.avi', '.mpg', '.mpeg', '.ts', '.mts', '.m2ts', '.wmv',
                  '.flv', '.3gp', '.ogv')
@@ -67,11 +67,16 @@ def video_input(name: Union[str, os.PathLike]) -> VideoInput:
 def split_videos(inputs: Sequence[str]) -> tuple[list[VideoInput], list[str]]:
     """The videos among ``inputs``, and the inputs that may hold images.
 
-    Folders and globs are searched for videos, and stay among the others unless they hold nothing else.
+    Folders and globs are searched for videos, and stay among the others unless they hold nothing else. So are text files
+    of inputs; in place of one that names videos stand the other inputs that it names.
+
+    Raises:
+        OSError: if a text file cannot be read.
+        ValueError: if one with videos names another.
     """
     found: dict[str, PurePath] = {}
     others = []
-    for item in map(os.fspath, inputs):
+    for item in _without_lists(inputs):
         if is_video(item) and not os.path.isdir(item):
             found.setdefault(item, PurePath(_stem(item)))
             continue
@@ -81,6 +86,27 @@ def split_videos(inputs: Sequence[str]) -> tuple[list[VideoInput], list[str]]:
             others.append(item)
     taken: set[str] = set()
     return [VideoInput(name, _free(name, relative.as_posix(), taken)) for name, relative in found.items()], others
+
+
+def _without_lists(inputs: Sequence[str]) -> Iterator[str]:
+    """The inputs, in place of a text file with videos what it names."""
+    for item in map(os.fspath, inputs):
+        named = list(_named(Path(item))) if item.lower().endswith('.txt') and os.path.isfile(item) else []
+        if any(is_video(name) or _inside(name)[0] for name in named):
+            lists = [name for name in named if name.lower().endswith('.txt') and os.path.isfile(name)]
+            if lists:
+                raise ValueError(f'{item}: names {lists[0]}: a list cannot name another list. Give both as inputs')
+            yield from named
+        else:
+            yield item
+
+
+def _named(path: Path) -> Iterator[str]:
+    """What a text file of inputs names; relative paths are below the current folder or that of the file."""
+    for line in list_lines(path):
+        if line and not line.startswith('#'):
+            here = '://' in line or _CAMERA.fullmatch(line) or os.path.isabs(line) or os.path.exists(line)
+            yield line if here else os.path.join(path.parent, line)
 
 
 def _stem(name: str) -> str:

@@ -85,6 +85,23 @@ def frame_record(result: Mapping[str, Any], outputs: OutputOptions) -> dict[str,
     return record
 
 
+def frame_stems(folder: Path, stem: str) -> list[str]:
+    """Names of the results of the frames of a video that its file of poses below ``folder`` lists, in order."""
+    path = Path(f'{folder / "pose" / stem}.jsonl')
+    if not path.is_file():
+        return []
+    stems = []
+    with path.open(encoding='utf-8') as lines:
+        for line in lines:
+            try:
+                record = json.loads(line)
+            except ValueError:
+                break  # the line that a killed process has left half written is the last
+            if record.get('kind') == 'frame':
+                stems.append(f'{stem}/{record["frame"]:06d}')
+    return stems
+
+
 def is_finished(path: Path, settings_id: str) -> bool:
     """Whether the file at ``path`` was made with these settings, and is complete."""
     try:

@@ -24,6 +24,8 @@ LAION: dict[str, tuple[str, str, tuple[str, ...]]] = {
     'license': ('string', 'as the source has it', ('license', 'licence')),
 }
 TYPES = {'string': str, 'float32': float, 'int32': int, 'int64': int, 'bool': bool}
+# What does not fit into a column would end the run when its table is written.
+_LARGEST = {'int32': 2**31, 'int64': 2**63}
 _TRUTH = {'true': True, 'false': False, '1': True, '0': False}
 
 
@@ -70,6 +72,17 @@ def _converted(value: Any, kind: str, column: str, name: str) -> Any:
             return _TRUTH[value.strip().lower()]
         if kind.startswith('int') and float(value) != float(value):  # pandas stores missing whole numbers as NaN
             return None
-        return int(float(value)) if kind.startswith('int') else TYPES[kind](value)
+        converted = _whole(value) if kind.startswith('int') else TYPES[kind](value)
+        if kind in _LARGEST and not -_LARGEST[kind] <= converted < _LARGEST[kind]:
+            raise ValueError(f'more than {kind} holds')
+        if kind == 'string':
+            converted.encode()  # half of a character, which JSON can hold, is no text in a table
+        return converted
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         raise ValueError(f'{name}: its metadata have {value!r} for {column}, which is no {kind}') from error
+
+
+def _whole(value: Any) -> int:
+    """A whole number; one that is written as one is not rounded to the 53 bits of a float."""
+    text = value.strip().lstrip('+-') if isinstance(value, str) else ''
+    return int(value) if isinstance(value, int) or text.isdecimal() else int(float(value))

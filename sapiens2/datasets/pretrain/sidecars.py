@@ -38,7 +38,7 @@ def fields_of(contents: Mapping[str, bytes], name: str) -> dict[str, Any]:
             text = contents[TEXT].decode('utf-8')
             if isinstance(fields, dict):
                 fields.setdefault(CAPTION, text)
-    except ValueError as error:  # of JSON and of UTF-8
+    except (ValueError, RecursionError) as error:  # of JSON, that is nested too deeply too, and of UTF-8
         raise ImageReadError(name, f'the metadata beside it cannot be read: {error}') from error
     if not isinstance(fields, dict):
         raise ImageReadError(name, f'the JSON file beside it holds {type(fields).__name__}, not an object with fields')

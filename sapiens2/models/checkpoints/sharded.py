@@ -27,6 +27,8 @@ OFFSETS_KEY = 'DCP_SHARDING_INFO'
 FIRST, ALL = 'saved_offsets', 'all_rows'
 _EARLIER = 'An earlier checkpoint of the run is unharmed.'
 _CHUNK = 1 << 24
+# Infinity where a whole number belongs, and nesting without end.
+_BROKEN_JSON = (OverflowError, RecursionError)
 # Files that have been compared, by this process or by one that has told it, as they were then.
 _compared: set[tuple[Any, ...]] = set()
 
@@ -52,7 +54,7 @@ def read_manifest(folder: Path) -> dict[str, dict[str, int]]:
                                     'Update sapiens2, or take the checkpoint of another run.')
         files = {str(name): {key: int(entry[key]) for key in ('bytes', 'crc32')}
                  for name, entry in manifest['files'].items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, *_BROKEN_JSON) as error:
         raise BadCheckpointFile(path, 'a damaged manifest', _EARLIER) from error
     if any('/' in name or '\\' in name for name in files):
         raise BadCheckpointFile(path, 'a damaged manifest', _EARLIER)
@@ -115,7 +117,7 @@ def _offsets(path: Path, metadata: Mapping[str, str],
         noted = {name: entries.get(name, {}) for name in names}
         return {name: ([int(first) for first in entry.get(FIRST) or ()], int(entry[ALL]) if ALL in entry else None)
                 for name, entry in noted.items()}
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, *_BROKEN_JSON) as error:
         raise BadCheckpointFile(path, f'a file whose header says in no known way which rows it holds ({OFFSETS_KEY})',
                                 _EARLIER) from error
 

@@ -168,6 +168,6 @@ def _transformers_config(folder: Path) -> Optional[dict[str, Any]]:
         return None
     try:
         config = json.loads(file.read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadCheckpointFile(file, 'damaged JSON', f'{error}.') from error
     return config if isinstance(config, dict) and config.get('model_type') == 'sapiens2' else None
