@@ -14,8 +14,8 @@ from typing import Any, Optional
 
 ROOT = Path(__file__).resolve().parents[1]
 # Pages outside docs/en, and the folder of the site they are put in.
-OUTSIDE = ('configs/*/README.md', 'benchmarks/README.md', 'sapiens2/weights/README.md', 'projects/*/README.md',
-           'MODEL_CARD.md', 'CHANGELOG.md', 'CONTRIBUTING.md')
+OUTSIDE = ('configs/*/README.md', 'benchmarks/README.md', 'sapiens2/weights/README.md', 'projects/README.md',
+           'projects/*/README.md', 'MODEL_CARD.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md')
 FOLDER = 'repository'
 _FENCE = re.compile(r'(^```.*?^```[^\n]*$)', re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r'(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^)\s]+)\)')

@@ -31,7 +31,7 @@ def box_faults(box: Any, size: tuple[int, int], place: Union[Place, str]) -> Ite
         return
     if not np.isfinite([x, y, width, height]).all():
         yield fault(Kind.NOT_FINITE, 'holds NaN or infinity')
-    elif width <= 0 or height <= 0:
+    elif np.float32(x + width) <= np.float32(x) or np.float32(y + height) <= np.float32(y):  # as boxes are held
         yield fault(Kind.BOX_EMPTY, 'is empty')
     elif min(x + width, size[0] - 1 - x, y + height, size[1] - 1 - y) <= 0 < min(size) - 1:
         yield fault(Kind.BOX_OUTSIDE, f'lies outside the picture of {size[0]} x {size[1]} pixels')

@@ -27,6 +27,7 @@ OFFSETS_KEY = 'DCP_SHARDING_INFO'
 FIRST, ALL = 'saved_offsets', 'all_rows'
 _EARLIER = 'An earlier checkpoint of the run is unharmed.'
 _CHUNK = 1 << 24
+_LONGEST_NAME = 200  # far above what is written, and below what file systems take
 # Infinity where a whole number belongs, and nesting without end.
 _BROKEN_JSON = (OverflowError, RecursionError)
 # Files that have been compared, by this process or by one that has told it, as they were then.
@@ -56,7 +57,7 @@ def read_manifest(folder: Path) -> dict[str, dict[str, int]]:
                  for name, entry in manifest['files'].items()}
     except (ValueError, KeyError, TypeError, AttributeError, *_BROKEN_JSON) as error:
         raise BadCheckpointFile(path, 'a damaged manifest', _EARLIER) from error
-    if any('/' in name or '\\' in name for name in files):
+    if any('/' in name or '\\' in name or len(name) > _LONGEST_NAME for name in files):
         raise BadCheckpointFile(path, 'a damaged manifest', _EARLIER)
     return files
 
