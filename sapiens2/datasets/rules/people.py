@@ -31,12 +31,14 @@ def box_faults(box: Any, size: tuple[int, int], place: Union[Place, str]) -> Ite
         return
     if not np.isfinite([x, y, width, height]).all():
         yield fault(Kind.NOT_FINITE, 'holds NaN or infinity')
-    elif np.float32(x + width) <= np.float32(x) or np.float32(y + height) <= np.float32(y):  # as boxes are held
+    elif width <= 0 or height <= 0:
         yield fault(Kind.BOX_EMPTY, 'is empty')
     elif min(x + width, size[0] - 1 - x, y + height, size[1] - 1 - y) <= 0 < min(size) - 1:
         yield fault(Kind.BOX_OUTSIDE, f'lies outside the picture of {size[0]} x {size[1]} pixels')
     elif max(min(x + width, size[0] - 1) - max(x, 0), min(y + height, size[1] - 1) - max(y, 0)) < _SMALLEST:
         yield fault(Kind.BOX_EMPTY, f'shows less than {_SMALLEST} pixels of the picture of {size[0]} x {size[1]}')
+    elif np.float32(x + width) <= np.float32(x) or np.float32(y + height) <= np.float32(y):
+        yield fault(Kind.BOX_EMPTY, 'is empty in the 32 bits of which boxes are made')
     elif max(-x, -y, x + width - size[0], y + height - size[1]) > _ROUNDING:
         yield fault(Kind.BOX_BEYOND, f'reaches out of the picture of {size[0]} x {size[1]} pixels and is cut there')
 
