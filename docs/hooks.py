@@ -1,8 +1,8 @@
-"""Hooks of mkdocs: pages of the repository outside docs/ belong to the site, other links out of it lead to the repository.
+"""Hooks of mkdocs: pages of the repository outside docs/ belong to the site, other links out of it lead back there.
 
 Markdown files are written to be read in the repository, where their relative links work. In the site, a link to a page
-that is part of it leads to that page, and one to any other file or folder leads to the same path below ``repo_url``; where
-no ``repo_url`` is set, its text and path are left.
+that is part of it leads to that page, and one to any other file or folder leads to the same path below ``repo_url``;
+where no ``repo_url`` is set, its text and path are left.
 """
 
 from __future__ import annotations

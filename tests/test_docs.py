@@ -60,7 +60,7 @@ def commands(document: Path) -> list[str]:
 
 
 def verb_words(command: str) -> list[list[str]]:
-    """The arguments of each call of sapiens2 in a line, the verb first; without placeholders, comments, redirections."""
+    """The arguments of each call of sapiens2 in a line, the verb first; without comments and redirections."""
     parts: list[list[str]] = [[]]
     for word in shlex.split(command, comments=True):
         if word in ('&&', '|', ';'):

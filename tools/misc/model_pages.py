@@ -87,16 +87,15 @@ def _result(entry: dict[str, Any]) -> list[str]:
         origin = f'[published]({entry["URL"]})'
     else:
         origin = f'measured: {entry["Hardware"]}, seed {entry["Seed"]}'
-    baseline = entry.get('Baseline')
     return [
         f'`{entry["Model"]}`', entry['Dataset'], f'`{entry["Metric"]}`', f'{entry["Value"]}',
-        '-' if baseline is None else f'{baseline}', f'± {entry["Tolerance"]}' if 'Tolerance' in entry else '-', origin]
+        f'± {entry["Tolerance"]}' if 'Tolerance' in entry else '-', origin]
 
 
 def _results(results: Sequence[dict[str, Any]]) -> str:
     if not results:
         return 'There are no results yet.'
-    head = ('model', 'measured on', 'metric', 'value', 'without looking', 'tolerance', 'source')
+    head = ('model', 'measured on', 'metric', 'value', 'tolerance', 'source')
     commands = dict.fromkeys(entry['Command'].strip() for entry in results if 'Command' in entry)
     blocks = ''.join(f'\n\n```bash\n{command}\n```' for command in commands)
     return table(head, [_result(entry) for entry in results]) + blocks
@@ -144,7 +143,8 @@ def filled(text: str, blocks: dict[str, str], name: str) -> str:
 
 def pages() -> dict[Path, str]:
     """Path of each generated page -> the text that it should have."""
-    blocks = {path.parent / 'README.md': task_blocks(path.parent) for path in sorted(ROOT.glob('configs/*/metafile.yml'))}
+    blocks = {path.parent / 'README.md': task_blocks(path.parent)
+              for path in sorted(ROOT.glob('configs/*/metafile.yml'))}
     blocks[ZOO_PAGE] = zoo_blocks()
     return {path: filled(path.read_text(encoding='utf-8'), block, path.relative_to(ROOT).as_posix())
             for path, block in blocks.items()}
