@@ -27,7 +27,7 @@ def write_weights(task: str, model: str, folder: Path) -> Path:
     """Random weights of a task in transformers' format."""
     from safetensors.torch import save_file
 
-    from sapiens2.apis.task_models import task_config
+    from sapiens2.utils.task_models import task_config
     from sapiens2.models.checkpoints.build import build_model
     from sapiens2.models.checkpoints.convert import convert
     file, target = folder / f'{task}.safetensors', folder / task

@@ -15,7 +15,7 @@ from pathlib import Path
 import cv2
 
 from sapiens2.apis.inferencer import Sapiens2Inferencer
-from sapiens2.apis.task_models import task_config
+from sapiens2.utils.task_models import task_config
 from sapiens2.utils.tasks import TASKS
 
 

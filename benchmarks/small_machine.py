@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 from sapiens2.apis import Sapiens2Inferencer
-from sapiens2.apis.task_models import task_config
+from sapiens2.utils.task_models import task_config
 from sapiens2.models.checkpoints.build import parameters_on_meta
 from sapiens2.models.checkpoints.write import write_safetensors
 from sapiens2.registry import MODELS, register_all

@@ -16,7 +16,7 @@ import yaml
 from mmengine.config import Config
 from torch.optim.lr_scheduler import LinearLR, PolynomialLR, SequentialLR
 
-from sapiens2.apis.task_models import inference_pipeline
+from sapiens2.utils.task_models import inference_pipeline
 from sapiens2.models.checkpoints.describe import describe
 from sapiens2.models.data_preprocessors.sapiens_data_preprocessor import MEAN, STD
 from sapiens2.models.heads.dense_head import UpsampleHead

@@ -4,8 +4,8 @@ stages = [
     *_base_.stages,
     dict(type='Quality'),
     dict(type='Realism'),
-    dict(type='DetectPeople'),
     dict(type='Faces'),
+    dict(type='PeopleByFaces'),
     dict(type='TextArea'),
 ]
 filters = [

@@ -30,6 +30,7 @@ from sapiens2.apis.person_boxes import PersonBoxes, usable_people
 from sapiens2.apis.task_network import TaskNetwork, of_one, see_the_same
 from sapiens2.structures import DataSample
 from sapiens2.utils.overlap import ahead, in_background
+from sapiens2.utils.pillow_pictures import stated_pixels
 
 Result = dict[str, Any]
 # Of writing: the name is too long, has characters that the file system lacks, or is that of a folder or below a file.
@@ -266,16 +267,11 @@ def _drop_maps(result: Result) -> None:
 
 def _is_large(source: ImageSource) -> bool:
     """By what the file says of itself; one that cannot be opened is reported when it is read."""
-    try:
-        if source.path is not None:
-            with Image.open(source.path) as picture:
-                width, height = picture.size
-        elif source.pixels is not None:
-            width, height = source.pixels.size if isinstance(source.pixels, Image.Image) else source.pixels.shape[1::-1]
-        else:
-            return False
-    except Exception:  # Pillow's readers of odd formats raise anything
+    if source.path is not None:
+        return stated_pixels(source.path) > _LARGE
+    if source.pixels is None:
         return False
+    width, height = source.pixels.size if isinstance(source.pixels, Image.Image) else source.pixels.shape[1::-1]
     return width * height > _LARGE
 
 

@@ -100,8 +100,8 @@ class Sapiens2Inferencer:
             out_dir: folder to write files to, see ``sapiens2.apis.outputs``; None writes none.
             outputs: which files are written, and how.
             box_thr: boxes with a lower score are left out.
-            keep_values: whether results that are written still have their maps when they are given out; less is in memory
-                without.
+            keep_values: whether results that are written still have their maps when they are given out; less is in
+                memory without.
             resume: leave out what an earlier run has finished in ``out_dir``, with the same weights and settings, of
                 the same source file; its result has ``files`` and ``finished_before``, no values. Random weights are
                 never the same.

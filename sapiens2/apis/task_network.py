@@ -15,7 +15,7 @@ from torch import nn
 
 from sapiens2.apis.journal import content_id
 from sapiens2.apis.outputs import FIELD_OF_TASK
-from sapiens2.apis.task_models import (check_task, dataset_meta, inference_pipeline, model_name, set_image_size,
+from sapiens2.utils.task_models import (check_task, dataset_meta, inference_pipeline, model_name, set_image_size,
                                        task_config)
 from sapiens2.export.exported_network import ExportedNetwork
 from sapiens2.export.formats import is_exported

@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
     from sapiens2.apis.image_sources import image_sources
     from sapiens2.apis.inference_run import tasks_with_people
     from sapiens2.apis.outputs import collect_coco
-    from sapiens2.apis.task_models import model_name
+    from sapiens2.utils.task_models import model_name
     from sapiens2.apis.video.inputs import split_videos
     from sapiens2.apis.video.records import frame_stems
     from sapiens2.cli.infer_report import Report
@@ -168,7 +168,7 @@ def _check(args: argparse.Namespace, tasks: Sequence[str], weights: Mapping[str,
         ValueError, ImportError: for results that cannot be made or written as asked for.
     """
     from sapiens2.apis.outputs import check_keypoints, check_packages
-    from sapiens2.apis.task_models import dataset_meta, task_config
+    from sapiens2.utils.task_models import dataset_meta, task_config
     from sapiens2.apis.video.extra import import_assignment, import_av
     for name in (*args.also, *(args.only or ())):
         if not any(name in OUTPUT_FORMATS[task] for task in tasks):

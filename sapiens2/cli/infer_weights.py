@@ -65,7 +65,7 @@ def tasks_by_backbone(weights: Mapping[str, str]) -> list[list[str]]:
 
 
 def _embedded(task: str, model: Optional[str]) -> Optional[str]:
-    from sapiens2.apis.task_models import model_name
+    from sapiens2.utils.task_models import model_name
     from sapiens2.weights import embedded_weights
     file = embedded_weights(task, model_name(task, model)) if model else None
     return str(file) if file else None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Optional
 
 import numpy as np
+import numpy.typing as npt
 
 from sapiens2.detectors.base import People, PersonDetector, people_inside
 from sapiens2.detectors.faces import FaceFinder
@@ -42,11 +43,12 @@ class FacePeople(PersonDetector):
 
     def _people(self, picture: np.ndarray) -> People:
         faces = self._finder(picture)
-        boxes = [_body(face.box) for face in faces]
-        return people_inside(np.array(boxes), np.array([face.score for face in faces]), picture.shape[:2])
+        return people_below([face.box for face in faces], [face.score for face in faces], picture.shape[:2])
 
 
-def _body(face: np.ndarray) -> list[float]:
-    """x1, y1, x2, y2 of a body, from those of its face."""
-    (x, y), side = (face[:2] + face[2:]) / 2, (face[2:] - face[:2]).max()
-    return [x - _HALF_WIDTH * side, y - _UP * side, x + _HALF_WIDTH * side, y + _DOWN * side]
+def people_below(faces: npt.ArrayLike, scores: npt.ArrayLike, size: tuple[int, int]) -> People:
+    """The people whose faces, boxes (N, 4) with scores (N,), are seen in a picture of ``size`` (H, W)."""
+    faces = np.asarray(faces, dtype=float).reshape(-1, 4)
+    middle, side = (faces[:, :2] + faces[:, 2:]) / 2, (faces[:, 2:] - faces[:, :2]).max(axis=1, keepdims=True)
+    boxes = np.hstack((middle + side * (-_HALF_WIDTH, -_UP), middle + side * (_HALF_WIDTH, _DOWN)))
+    return people_inside(boxes, scores, size)

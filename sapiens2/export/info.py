@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from mmengine.config import Config
 
-from sapiens2.apis.task_models import set_image_size, task_config
+from sapiens2.utils.task_models import set_image_size, task_config
 from sapiens2.utils.foreign_config import check_foreign_config
 from sapiens2.utils.model_index import load_model_index
 from sapiens2.version import __version__

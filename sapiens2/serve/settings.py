@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Optional
 
-from sapiens2.apis.task_models import model_name
+from sapiens2.utils.task_models import model_name
 from sapiens2.detectors.base import PersonDetector
 from sapiens2.models.checkpoints.build import RANDOM
 from sapiens2.models.checkpoints.hub import local_weights

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
 from sapiens2.serve.refusals import Refused
 from sapiens2.utils.image_errors import ImageReadError
 from sapiens2.utils.image_io import read_image
+from sapiens2.utils.pillow_pictures import stated_pixels
 from sapiens2.utils.printable import printable
 
 MAX_BOXES = 50
@@ -34,7 +33,7 @@ def read_upload(path: Path, name: str, max_bytes: int, max_pixels: int) -> np.nd
     if size > max_bytes:
         raise Refused(f'{name} has {size / 1e6:.1f} MB; at most {max_bytes / 1e6:g} MB are accepted.')
     content = path.read_bytes()
-    if _pixels(path) > max_pixels:
+    if stated_pixels(path) > max_pixels:
         raise Refused(f'{name} has too many pixels; at most {max_pixels / 1e6:g} megapixels are accepted.')
     try:
         image = read_image(content, name)
@@ -49,19 +48,6 @@ def short_name(name: str) -> str:
     """How messages call a visitor's file: no folders, no commands to terminals, not too long."""
     name = printable(re.split(r'[/\\]', name)[-1]) or 'The file'
     return name if len(name) <= _LONGEST_NAME else f'{name[:_LONGEST_NAME - 12]}...{name[-9:]}'
-
-
-def _pixels(path: Path) -> float:
-    """What the header states, so that no memory is taken for a picture that is too large; 0 if Pillow cannot tell."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore', Image.DecompressionBombWarning)
-            with Image.open(path) as image:
-                return image.width * image.height
-    except Image.DecompressionBombError:
-        return math.inf
-    except Exception:  # each of its readers has its own; ``read_image`` says what is wrong with the file
-        return 0
 
 
 def add_corner(text: str, x: float, y: float) -> str:

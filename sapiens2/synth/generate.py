@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Optional
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from sapiens2.synth.crowd import CROWD, make_people
 from sapiens2.synth.folder import SynthFolder
@@ -80,7 +82,14 @@ class Maker:
 
     def __call__(self, index: int) -> dict[str, Any]:
         """Make and write sample ``index``."""
-        return self.folder.write(index, self.recipe(index).files())
+        # Sums of matrix products depend on the number of threads in their last bit, and the bytes must not.
+        with _thread_pools().limit(limits=1, user_api='blas'):
+            return self.folder.write(index, self.recipe(index).files())
+
+
+@lru_cache(maxsize=1)
+def _thread_pools() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _describe(picture: dict[str, Any], people: Sequence[Person], group: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Configurations that come inside a file of somebody else, such as an exported network: they may name parts, not run code.
+"""Configurations that come inside a file of somebody else, such as an exported network: they name parts, run no code.
 
 A configuration is as powerful as a program: MMEngine takes ``type='package.module.function'`` for any function there
 is, imports what ``custom_imports`` and ``_scope_`` name, and calls it with arguments of the configuration.

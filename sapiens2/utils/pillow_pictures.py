@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import os
 import struct
 import threading
 from collections.abc import Iterator, Mapping
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
@@ -76,6 +77,18 @@ def pillow_knows(content: bytes) -> bool:
     except Exception:  # as in ``open_pillow``, which says what is wrong
         return True
     return True
+
+
+def stated_pixels(path: Union[str, os.PathLike]) -> int:
+    """Pixels of a picture as its header states them, so that no memory is taken for one that is too large.
+
+    0 if Pillow cannot tell; reading the picture says what is wrong with the file.
+    """
+    try:
+        with _without_pillow_limit(), Image.open(path, formats=_pillow_formats()) as image:
+            return image.width * image.height
+    except Exception:  # each of its readers has its own
+        return 0
 
 
 def open_pillow(content: bytes, name: str) -> Image.Image:

@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 
 from sapiens2.apis import Sapiens2Inferencer
 from sapiens2.apis.outputs import Camera, OutputOptions, depth_to_millimetres
-from sapiens2.apis.task_models import dataset_meta, model_configs, task_config
+from sapiens2.utils.task_models import dataset_meta, model_configs, task_config
 from sapiens2.utils.image_io import read_image, read_labels, write_image
 from sapiens2.utils.tasks import TASKS
 

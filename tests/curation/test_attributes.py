@@ -97,7 +97,7 @@ def test_no_face_and_no_colour_give_no_angle():
 
 
 def test_the_stages_fit_together():
-    chain = Chain([dict(type='Decode'), dict(type='DetectPeople'), dict(type='Faces'), dict(type='Attributes'),
+    chain = Chain([dict(type='Decode'), dict(type='Faces'), dict(type='PeopleByFaces'), dict(type='Attributes'),
                    dict(type='SkinTone')])
     assert {'framing', 'backlight', 'skin_tone'} <= set(chain.columns)
     assert not chain.columns['face_mesh'].stored

@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 from sapiens2.curation.chain import Chain
-from sapiens2.curation.stages import Decode, Embedding, Faces, Nudity, Quality, Realism, TextArea
+from sapiens2.curation.stages import (Decode, DetectPeople, Embedding, Faces, Nudity, PeopleByFaces, Quality, Realism,
+                                      TextArea)
 
 
 def measured(picture, *stages):
@@ -19,6 +20,15 @@ def measured(picture, *stages):
     Chain([Decode(), *stages]).run([record])
     assert not record.get('error'), record['error']
     return record
+
+
+def ready(stage):
+    """A stage that can run; the test is skipped where a package is missing."""
+    try:
+        stage.setup()
+    except ImportError as error:
+        pytest.skip(str(error))
+    return stage
 
 
 def noise(height=300, width=400, seed=0):
@@ -81,11 +91,7 @@ def test_text_is_found_and_textures_are_not_text():
 def test_the_face_of_a_portrait_is_found_and_its_mirror_image_looks_the_other_way():
     pytest.importorskip('ai_edge_litert')
     data = pytest.importorskip('skimage.data')
-    faces = Faces()
-    try:
-        faces.setup()
-    except ImportError as error:
-        pytest.skip(str(error))
+    faces = ready(Faces())
     portrait = np.ascontiguousarray(data.astronaut()[..., ::-1])
     record = measured(portrait, faces)
     assert record['num_faces'] == 1
@@ -98,6 +104,20 @@ def test_the_face_of_a_portrait_is_found_and_its_mirror_image_looks_the_other_wa
     assert larger['face_side'] == pytest.approx(3 * record['face_side'], rel=0.15)
     empty = measured(noise(), faces)
     assert empty['num_faces'] == 0 and empty['head_yaw'] is None
+
+
+@pytest.mark.parametrize('scale', [1, 3])
+def test_people_by_faces_are_those_that_a_detector_finds_by_their_faces(scale):
+    pytest.importorskip('ai_edge_litert')
+    data = pytest.importorskip('skimage.data')
+    portrait = cv2.resize(data.astronaut()[..., ::-1], None, fx=scale, fy=scale)
+    columns = ('num_people', 'person_boxes', 'person_scores', 'person_side')
+    for picture, people in ((portrait, 1), (noise(), 0)):
+        searched = measured(picture, ready(DetectPeople()))
+        taken = measured(picture, ready(Faces()), PeopleByFaces())
+        assert taken['num_people'] == people
+        for name in columns:
+            assert taken[name] == pytest.approx(searched[name])
 
 
 def camera_picture(seed=0):

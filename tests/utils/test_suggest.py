@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from sapiens2.apis.task_models import check_task, task_config
+from sapiens2.utils.task_models import check_task, task_config
 from sapiens2.datasets.metainfo import load_metainfo
 from sapiens2.evaluation.metrics import CocoPoseMetric
 from sapiens2.models.backbones import Sapiens2

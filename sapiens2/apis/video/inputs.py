@@ -67,8 +67,8 @@ def video_input(name: Union[str, os.PathLike]) -> VideoInput:
 def split_videos(inputs: Sequence[str]) -> tuple[list[VideoInput], list[str]]:
     """The videos among ``inputs``, and the inputs that may hold images.
 
-    Folders and globs are searched for videos, and stay among the others unless they hold nothing else. So are text files
-    of inputs; in place of one that names videos stand the other inputs that it names.
+    Folders and globs are searched for videos, and stay among the others unless they hold nothing else. So are text
+    files of inputs; in place of one that names videos stand the other inputs that it names.
 
     Raises:
         OSError: if a text file cannot be read.

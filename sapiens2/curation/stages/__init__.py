@@ -7,7 +7,7 @@ from sapiens2.curation.stages.embedding import Embedding
 from sapiens2.curation.stages.faces import Faces
 from sapiens2.curation.stages.hashes import Hashes
 from sapiens2.curation.stages.metadata import Metadata
-from sapiens2.curation.stages.people import DetectPeople
+from sapiens2.curation.stages.people import DetectPeople, PeopleByFaces
 from sapiens2.curation.stages.quality import Quality
 from sapiens2.curation.stages.realism import Realism
 from sapiens2.curation.stages.safety import Nudity
@@ -15,4 +15,4 @@ from sapiens2.curation.stages.skin import SkinTone
 from sapiens2.curation.stages.text import TextArea
 
 __all__ = ['Aesthetic', 'Attributes', 'Decode', 'DetectPeople', 'Embedding', 'Faces', 'Hashes', 'Metadata', 'Nudity',
-           'Quality', 'Realism', 'SkinTone', 'TextArea']
+           'PeopleByFaces', 'Quality', 'Realism', 'SkinTone', 'TextArea']

@@ -33,6 +33,7 @@ class Faces(Stage):
         'num_faces': Column('int32', 'faces found'),
         'face_boxes': Column('float32', 'x1, y1, x2, y2 of each face, the largest first, one after the other, pixels '
                                         'of the whole picture', length=-1),
+        'face_scores': Column('float32', 'of each', length=-1),
         'face_side': Column('float32', 'width of the largest face, pixels of the whole picture'),
         'face_mesh': Column('picture', '(468, 2) points of the largest face, pixels of the picture as it was decoded'),
         'head_yaw': Column('float32', 'degrees; 0 looks at the camera, positive to the right of the picture'),
@@ -62,6 +63,7 @@ class Faces(Stage):
             scale = record['height'] / record['picture'].shape[0]
             record['num_faces'] = len(faces)
             record['face_boxes'] = [float(value * scale) for face in faces for value in face.box]
+            record['face_scores'] = [face.score for face in faces]
             largest = faces[0] if faces else None
             record['face_side'] = None if largest is None else float((largest.box[2] - largest.box[0]) * scale)
             record['face_mesh'] = None if largest is None else largest.mesh

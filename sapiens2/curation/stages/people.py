@@ -9,8 +9,19 @@ import numpy as np
 
 from sapiens2.curation.columns import Column, Record
 from sapiens2.curation.stage import Stage
-from sapiens2.detectors import PersonDetector
+from sapiens2.detectors import People, PersonDetector
+from sapiens2.detectors.face_people import people_below
 from sapiens2.registry import CURATION_STAGES, DETECTORS, build_from
+
+
+_OUTPUTS = {
+    'num_people': Column('int32', 'people found'),
+    'person_boxes': Column('float32', 'x1, y1, x2, y2 of each, the surest first, pixels of the whole picture',
+                           length=-1),
+    'person_scores': Column('float32', 'of each', length=-1),
+    'person_side': Column('float32', 'the largest of the shorter sides of the boxes, pixels of the whole picture; '
+                                     '0 without people'),
+}
 
 
 @CURATION_STAGES.register_module()
@@ -24,14 +35,7 @@ class DetectPeople(Stage):
     """
 
     inputs = ('picture', 'height')
-    outputs = {
-        'num_people': Column('int32', 'people found'),
-        'person_boxes': Column('float32', 'x1, y1, x2, y2 of each, the surest first, pixels of the whole picture',
-                               length=-1),
-        'person_scores': Column('float32', 'of each', length=-1),
-        'person_side': Column('float32', 'the largest of the shorter sides of the boxes, pixels of the whole picture; '
-                                         '0 without people'),
-    }
+    outputs = _OUTPUTS
 
     def __init__(self, detector: Union[PersonDetector, dict[str, Any], None] = None, device: str = 'cpu',
                  **kwargs: Any) -> None:
@@ -44,7 +48,29 @@ class DetectPeople(Stage):
 
     def run(self, records: Sequence[Record]) -> None:
         for record, people in zip(records, self.detector([record['picture'] for record in records])):
-            boxes = people.boxes * (record['height'] / record['picture'].shape[0])
-            sides = (boxes[:, 2:] - boxes[:, :2]).min(axis=1) if len(boxes) else np.zeros(1)
-            record.update(num_people=len(boxes), person_boxes=boxes.ravel().tolist(),
-                          person_scores=people.scores.tolist(), person_side=float(sides.max()))
+            _note(record, people, record['height'] / record['picture'].shape[0])
+
+
+@CURATION_STAGES.register_module()
+class PeopleByFaces(Stage):
+    """The people whose faces the stage ``Faces`` has found: what ``FacePeople`` finds, without a second search.
+
+    Args:
+        kwargs: of ``Stage``.
+    """
+
+    inputs = ('face_boxes', 'face_scores', 'height', 'width')
+    outputs = _OUTPUTS
+
+    def run(self, records: Sequence[Record]) -> None:
+        for record in records:
+            _note(record, people_below(record['face_boxes'], record['face_scores'],
+                                       (record['height'], record['width'])))
+
+
+def _note(record: Record, people: People, scale: float = 1) -> None:
+    """Fill the columns; boxes times ``scale`` are in pixels of the whole picture."""
+    boxes = people.boxes * scale
+    sides = (boxes[:, 2:] - boxes[:, :2]).min(axis=1) if len(boxes) else np.zeros(1)
+    record.update(num_people=len(boxes), person_boxes=boxes.ravel().tolist(),
+                  person_scores=people.scores.tolist(), person_side=float(sides.max()))
