@@ -11,6 +11,7 @@ from mmengine.hooks import CheckpointHook as MMEngineCheckpointHook
 from mmengine.runner import Runner
 
 from sapiens2.registry import HOOKS
+from sapiens2.utils.atomic import atomic_path
 from sapiens2.utils.config import ConfigError
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ class CheckpointHook(MMEngineCheckpointHook):
         """Note the newest checkpoint and remove old ones, unless it is still being written."""
         if self._unnoted is not None and self._unnoted.exists():
             if is_main_process():
-                Path(runner.work_dir, 'last_checkpoint').write_text(str(self._unnoted), encoding='utf-8')
+                with atomic_path(Path(runner.work_dir, 'last_checkpoint')) as partial:
+                    partial.write_text(str(self._unnoted), encoding='utf-8')
             self._unnoted = None
         self._remove_old()
 
