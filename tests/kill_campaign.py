@@ -10,6 +10,7 @@ has started. A run that gets finished in between is compared, thrown away and be
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -213,11 +214,13 @@ def run(job: Job, out: Path, limit: float) -> float | None:
     start = time.monotonic()
     child = os.fork()
     if child == 0:
-        os.setsid()
+        os.setpgid(0, 0)
         log = os.open(job.scratch / 'log', os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(log, 1)
         os.dup2(log, 2)
         os._exit(_code(job.command(out)))
+    with contextlib.suppress(PermissionError):  # both do it, for neither knows who comes first
+        os.setpgid(child, child)
     while (elapsed := time.monotonic() - start) < min(limit, _WAIT):
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:

@@ -38,7 +38,7 @@ START_SECONDS = 60  # that a thread has to start, before it counts as an error
 
 
 def suits_chunks(x: Tensor) -> bool:
-    """Whether tokens (B, N, C) are many, on the CPU, with values, and no gradient, autocast or tracer sees them whole."""
+    """Whether tokens (B, N, C) are many, on the CPU, with values, and no gradient, autocast or tracer sees them."""
     return (type(x) is Tensor and x.device.type == 'cpu' and x.shape[1] >= MIN_TOKENS and not torch.is_grad_enabled()
             and not torch.is_autocast_enabled('cpu') and not torch.compiler.is_compiling()
             and not torch.jit.is_tracing())

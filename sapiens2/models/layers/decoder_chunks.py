@@ -46,24 +46,24 @@ class DecoderStages(nn.Sequential):
 
 def last_layer(layer: nn.Module, x: Tensor) -> Tensor:
     """``layer``, which sees each pixel alone, of x (B, C, H, W); without gradient in bands of rows if x is large."""
-    if needs_float32(x):
-        return last_layer(in_float32(layer), x.float()).to(x.dtype)
     if torch.is_grad_enabled() or _has_to_be_whole(x) or x.numel() <= CHUNK_VALUES:
-        return layer(x)
+        return _whole([layer], x)
     rows = max(1, CHUNK_VALUES * x.shape[2] // x.numel())
     return _collect(((2, _part(start, rows, x.shape[2])) for start in range(0, x.shape[2], rows)), x.shape[2],
-                    lambda part: layer(x[:, :, part[1]]))
+                    lambda part: _whole([layer], x[:, :, part[1]]))
 
 
 def _run(stage: Sequence[nn.Module], x: Tensor, with_cp: bool) -> Tensor:
-    if needs_float32(x):
-        return _run([in_float32(layer) for layer in stage], x.float(), with_cp).to(x.dtype)
     recompute = with_cp and torch.is_grad_enabled()
     if (torch.is_grad_enabled() and not recompute) or _has_to_be_whole(x):
         return _whole(stage, x)
     parts, length, compute = _chunks(stage, x)
     if len(parts) == 1:
         return _whole(stage, x)
+    if needs_float32(x):  # whole results stay bf16; bands of rows become float32 one by one
+        stage = [in_float32(layer) for layer in stage]
+        source = x.float() if compute is _channels else x
+        return _collect(iter(parts), length, lambda part: compute(stage, source, part).to(x.dtype))
     if recompute:
         return torch.cat([checkpoint(compute, stage, x, part, use_reentrant=False) for part in parts], parts[0][0])
     return _collect(iter(parts), length, lambda part: compute(stage, x, part))
@@ -75,6 +75,8 @@ def _has_to_be_whole(x: Tensor) -> bool:
 
 
 def _whole(stage: Sequence[nn.Module], x: Tensor) -> Tensor:
+    if needs_float32(x):
+        return _whole([in_float32(layer) for layer in stage], x.float()).to(x.dtype)
     for layer in stage:
         x = layer(x)
     return x
@@ -121,7 +123,8 @@ def _rows(stage: Sequence[nn.Module], x: Tensor, part: Part) -> Tensor:
     conv, *rest = stage
     reach = conv.kernel_size[0] // 2
     first, last = part[1].start - reach, part[1].stop + reach
-    band = F.pad(x[:, :, max(first, 0):last], (0, 0, max(-first, 0), max(last - x.shape[2], 0)))
+    band = x[:, :, max(first, 0):last]
+    band = F.pad(band.float() if needs_float32(band) else band, (0, 0, max(-first, 0), max(last - x.shape[2], 0)))
     return _whole(rest, F.conv2d(band, conv.weight, conv.bias, padding=(0, conv.padding[1])))
 
 
