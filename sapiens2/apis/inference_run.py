@@ -26,7 +26,7 @@ from sapiens2.apis.box_finder import BoxFinder
 from sapiens2.apis.image_sources import ImageSource
 from sapiens2.apis.journal import Journal
 from sapiens2.apis.outputs import FIELD_OF_TASK, OutputOptions, apply_camera, write_result
-from sapiens2.apis.person_boxes import PersonBoxes, usable_people
+from sapiens2.apis.person_boxes import PersonBoxes, cut_boxes, usable_people
 from sapiens2.apis.task_network import TaskNetwork, of_one, see_the_same
 from sapiens2.structures import DataSample
 from sapiens2.utils.overlap import ahead, in_background
@@ -292,10 +292,7 @@ def _units(image: _Image, part: _Pass) -> Iterator[dict[str, Any]]:
     """The network inputs of one image: the image itself, or one crop a person."""
     boxes = [None]
     if part.group[0].task == 'pose':
-        height, width = image.pixels.shape[:2]
-        # The data set cuts the boxes that networks are trained on at the edges of the image.
-        boxes = np.clip(image.people.boxes, 0, (width, height, width, height)).astype(np.float32) \
-            if part.crops else []
+        boxes = cut_boxes(image.people.boxes, *image.pixels.shape[:2]) if part.crops else []
     for number, box in enumerate(boxes):
         # Transforms change what they are given.
         known = {'img': image.pixels, 'img_path': image.source.name, 'dataset_meta': {}}

@@ -38,9 +38,17 @@ def box_fault(box: np.ndarray, height: int, width: int) -> Optional[str]:
         return 'is empty'
     if box[2] <= 0 or box[3] <= 0 or box[0] >= width or box[1] >= height:
         return f'lies outside the image of {width} x {height} pixels'
-    # As the network's input is cut out.
-    seen = np.clip(box, 0, (width, height, width, height)).astype(np.float32)
+    seen = cut_boxes(box, height, width)
     return 'is too narrow' if (seen[2:] <= seen[:2]).any() else None
+
+
+def cut_boxes(boxes: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Boxes (..., 4) float32 as the data set cuts those that networks are trained on: at the centres of the last pixels.
+
+    Of a side of one pixel all is kept.
+    """
+    edge = max(width - 1, 1), max(height - 1, 1)
+    return np.clip(boxes, 0, edge + edge).astype(np.float32)
 
 
 def usable_people(found: Optional[PersonBoxes], source: str,

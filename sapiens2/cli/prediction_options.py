@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from sapiens2.utils.choices import ALIGNMENTS, CONVENTIONS
+
 # Option -> its entry of ``PredictionOptions``.
 _ENTRIES = ('convention', 'missing', 'ending', 'label_map', 'depth_unit', 'true_camera')
 
@@ -16,13 +18,11 @@ def add_prediction_arguments(parser: argparse.ArgumentParser) -> None:
                         help='in place of CHECKPOINT: folder of predictions, one file an image; for pose also a COCO '
                              'results file')
     parser.add_argument('--align', metavar='NAME',
-                        help='for pointmaps and depth: fit what is predicted to the truth, by image (none, scale, '
-                             'scale-median, scale-shift, scale-shift-l1, scale-shift3, scale-shift3-l1, disparity), '
-                             'and measure depth too')
+                        help='for pointmaps and depth: fit what is predicted to the truth, by image '
+                             f'({", ".join(ALIGNMENTS)}), and measure depth too')
     group = parser.add_argument_group('options of --predictions')
     group.add_argument('--convention', metavar='NAME',
-                       help='who made the files (default sapiens2; opencv, opengl, srgb, disparity, moge, unidepth, '
-                            'david)')
+                       help=f'who made the files (default {CONVENTIONS[0]}; {", ".join(CONVENTIONS[1:])})')
     group.add_argument('--missing', metavar='POLICY',
                        help='error (default), or skip: leave out images and pixels without prediction, and count them')
     group.add_argument('--ending', metavar='.EXT', help='look at files with this ending alone')

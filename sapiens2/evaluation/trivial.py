@@ -17,7 +17,7 @@ from torch import Tensor
 from sapiens2.datasets.transforms.targets import unproject
 from sapiens2.registry import DATASETS, register_all
 from sapiens2.structures import DataSample
-from sapiens2.utils.tasks import HEAD_OF_TASK, unknown_task
+from sapiens2.utils.tasks import task_of
 
 # Wraps an iterable, for progress: (samples, how many) -> the samples.
 Follow = Callable[[Iterable[Any], int], Iterable[Any]]
@@ -164,11 +164,7 @@ def trivial_scores(cfg: Mapping[str, Any], follow: Follow = lambda samples, coun
         DataError, ImageReadError: of the data.
     """
     register_all()
-    head = cfg['model']['decode_head']['type']
-    task = next((task for task, name in HEAD_OF_TASK.items() if name == head), None)
-    if task is None:
-        raise ValueError(unknown_task(str(head), tuple(HEAD_OF_TASK.values())))
-    average = AVERAGES[task]()
+    average = AVERAGES[task_of(cfg)]()
     test = cfg['test_dataloader']['dataset']
     train = DATASETS.build({**cfg['train_dataloader']['dataset'], 'pipeline': test['pipeline'], 'test_mode': True})
     for index in follow(range(len(train)), len(train)):

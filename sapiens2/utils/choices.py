@@ -13,6 +13,11 @@ CLASS_PROBES = ('knn', 'linear', 'retrieval')
 FIELD_OF_PROBE = {'seg': 'sem_seg', 'normal': 'normal', 'depth': 'depth', 'albedo': 'albedo'}
 FEW, PICTURES = 'fewshot', 'pictures'
 PROBES = (*CLASS_PROBES, *FIELD_OF_PROBE, FEW, PICTURES)
+# How predictions are brought to the truth before they are measured, and who may have made them; their entries are in
+# ``evaluation/functional/alignment.py`` and ``evaluation/predictions/conventions.py``.
+ALIGNMENTS = ('none', 'scale', 'scale-median', 'scale-shift', 'scale-shift-l1', 'disparity', 'scale-shift3',
+              'scale-shift3-l1')
+CONVENTIONS = ('sapiens2', 'opencv', 'opengl', 'srgb', 'disparity', 'moge', 'unidepth', 'david')
 # Sets of key points other than the 308 that ``sapiens2 infer`` also writes.
 KEYPOINT_SETS = ('coco17', 'wholebody133', 'openpose25')
 # Task -> format of its results -> ending of its file; None for one file a run. The first ones are written by default.

@@ -5,7 +5,7 @@ set, added, are those of the whole. ``*_scores`` turn the total into figures. Ev
 """
 
 from sapiens2.evaluation.functional.albedo import albedo_scores, albedo_sums
-from sapiens2.evaluation.functional.alignment import (ALIGNMENTS, DEPTH_FITS, POINT_FITS, AlignmentError, align_depth,
+from sapiens2.evaluation.functional.alignment import (DEPTH_FITS, POINT_FITS, AlignmentError, align_depth,
                                                       align_points, disparity_to_depth)
 from sapiens2.evaluation.functional.depths import depth_scores, depth_sums
 from sapiens2.evaluation.functional.keypoints import (PCK_PERCENT, STATISTICS, coco_scores, coco_statistics,
@@ -18,7 +18,7 @@ from sapiens2.evaluation.functional.similarity import gradient_l1, structural_si
 from sapiens2.evaluation.functional.sums import Sums, add, masked
 
 __all__ = [
-    'ALIGNMENTS', 'DEPTH_FITS', 'PCK_PERCENT', 'POINT_FITS', 'STATISTICS', 'AlignmentError', 'Sums', 'add',
+    'DEPTH_FITS', 'PCK_PERCENT', 'POINT_FITS', 'STATISTICS', 'AlignmentError', 'Sums', 'add',
     'albedo_scores', 'albedo_sums', 'align_depth', 'align_points', 'angles_deg', 'class_figures', 'class_scores',
     'coco_scores', 'coco_statistics', 'depth_scores', 'depth_sums', 'disparity_to_depth', 'distance_scores',
     'distance_sums', 'extent', 'gradient_l1', 'keypoint_annotation', 'masked', 'normal_scores', 'normal_sums',

@@ -90,7 +90,6 @@ POINT_FITS: dict[str, Fit] = {
     'scale': fit_scale, 'scale-median': fit_median_scale, 'scale-shift': fit_scale_depth_shift,
     'scale-shift3': fit_scale_shift, 'scale-shift3-l1': fit_scale_shift_l1}
 NONE = 'none'
-ALIGNMENTS = (NONE, *dict.fromkeys((*DEPTH_FITS, *POINT_FITS)))
 
 
 def align_depth(pred: Tensor, target: Tensor, mask: Tensor, alignment: str) -> Tensor:
@@ -109,9 +108,8 @@ def align_depth(pred: Tensor, target: Tensor, mask: Tensor, alignment: str) -> T
         UnknownNameError: if there is no such alignment for depth.
         AlignmentError: if nothing can be fitted.
     """
-    _check(alignment, DEPTH_FITS, 'depth')
     if alignment != 'disparity':
-        return _aligned(pred, target, mask, DEPTH_FITS.get(alignment))
+        return _aligned_by(pred, target, mask, alignment, DEPTH_FITS, 'depth')
     if not bool((pred[mask] > 0).all()):
         raise AlignmentError('the predicted depth has values inside the mask that are not positive, so it has no '
                              'inverse to align')
@@ -151,18 +149,16 @@ def align_points(pred: Tensor, target: Tensor, mask: Tensor, alignment: str) -> 
         UnknownNameError: if there is no such alignment for points.
         AlignmentError: if nothing can be fitted.
     """
-    _check(alignment, POINT_FITS, 'points')
-    return _aligned(pred, target, mask, POINT_FITS.get(alignment))
+    return _aligned_by(pred, target, mask, alignment, POINT_FITS, 'points')
 
 
-def _check(alignment: str, fits: dict[str, Fit], what: str) -> None:
+def _aligned_by(pred: Tensor, target: Tensor, mask: Tensor, alignment: str, fits: dict[str, Fit], what: str) -> Tensor:
     if alignment not in (NONE, *fits):
         raise UnknownNameError(unknown_name(alignment, (NONE, *fits), f'alignment of {what}'))
+    return pred if alignment == NONE else _aligned(pred, target, mask, fits[alignment])
 
 
-def _aligned(pred: Tensor, target: Tensor, mask: Tensor, fit: Fit | None) -> Tensor:
-    if fit is None:
-        return pred
+def _aligned(pred: Tensor, target: Tensor, mask: Tensor, fit: Fit) -> Tensor:
     if not mask.any():
         return pred  # nothing is measured either
     values = [masked(maps[None], mask[None]).double() for maps in (pred, target)]

@@ -28,11 +28,13 @@ class Convention:
         together: endings that one result of this program has at once; the best of them is taken. Other files for one
             image are ambiguous.
         axes: signs that turn stored x, y, z of normals and points into the camera frame (x right, y down, z forward).
+        picture_axes: the same for normals in pictures, where they are others than those of arrays.
         depth: kind of stored depth.
         names: arrays of an ``.npz`` file, the likeliest first.
         align: alignments without which figures mean nothing; empty where the values are metric.
         srgb: whether albedo is stored on the curve of sRGB.
         camera: array of an ``.npz`` file that holds K besides 'K', pixels.
+        pixel_centre: x and y of the centre of the first pixel, as that K counts.
     """
 
     says: str
@@ -44,6 +46,8 @@ class Convention:
     align: tuple[str, ...] = ()
     srgb: bool = False
     camera: Optional[str] = None
+    pixel_centre: float = 0.0
+    picture_axes: Optional[Axes] = None
 
 
 _OWN = tuple(ending for formats in OUTPUT_FORMATS.values() for ending in formats.values() if ending)
@@ -73,18 +77,23 @@ CONVENTIONS: dict[str, Convention] = {
         'heads).', {'pointmap': _GENERAL['pointmap']}, depth=INVERSE, names=('disparity', 'depth'),
         align=('disparity',)),
     'moge': Convention(
-        'Folders of `moge infer --maps`: NAME/points.exr, or NAME/depth.exr. Axes as in OpenCV. MoGe-1 is right up to '
-        'a scale, MoGe-2 metric. Pixels outside its mask are infinite. Or the arrays that `model.infer` returns, saved '
-        'under their names as NAME.npz: points, depth, normal.',
-        {'pointmap': ('/points.exr', '/depth.exr', '.npz'), 'normal': ('/normal.exr', '.npz')},
-        ('/points.exr', '/depth.exr'), names=('points', 'depth')),
+        'Folders of `moge infer --maps`: NAME/points.exr (red, green, blue are x, y, z), NAME/depth.exr, '
+        'NAME/normal.png. Axes as in OpenCV, in normal.png as in OpenGL. MoGe-1 is right up to a scale, MoGe-2 metric. '
+        'Outside its mask points and depth are infinite, normals zero, which 8 bits hold as grey. Or the arrays that '
+        '`model.infer` returns, saved under their names as NAME.npz: points, depth, normal.',
+        {'pointmap': ('/points.exr', '/depth.exr', '.npz'), 'normal': ('/normal.png', '.npz')},
+        ('/points.exr', '/depth.exr'), names=('points', 'depth'), picture_axes=_Y_UP),
     'unidepth': Convention(
         'The arrays that `model.infer` returns, saved under their names as NAME.npz, with or without the axis of the '
-        'batch: points (3, H, W), or depth (H, W) and intrinsics (3, 3). Camera coordinates as in OpenCV, metric.',
-        {'pointmap': ('.npz',)}, names=('points', 'depth'), camera='intrinsics'),
+        'batch: points (3, H, W), or depth (1, H, W) and intrinsics (3, 3), which count the centre of the first pixel '
+        'as 0.5. Camera coordinates as in OpenCV, metric. Points are taken where they are, since the intrinsics are '
+        'those that it guesses, even if it was told others.',
+        {'pointmap': ('.npz',)}, names=('points', 'depth'), camera='intrinsics', pixel_centre=0.5),
     'david': Convention(
         'The array that `RelativeDepthEstimator.estimate_relative_depth` returns, saved as NAME.npy or NAME.npz, with '
-        'its default `is_inverse=True`: relative depth times -1. The axes of its normals are stated nowhere: take '
-        'opencv or opengl for them.', {'pointmap': ('.npy', '.npz')}, depth=NEGATED, names=('depth',),
+        'its default `is_inverse=True`: relative depth times -1; or those of `MultiTaskEstimator.estimate_all_tasks`, '
+        'saved under their names as NAME.npz. Without that sign the fitted scale is negative and the figures are the '
+        'same. The axes of its normals are stated nowhere: take opencv or opengl for them.',
+        {'pointmap': ('.npy', '.npz')}, depth=NEGATED, names=('depth',),
         align=('scale-shift', 'scale-shift-l1')),
 }

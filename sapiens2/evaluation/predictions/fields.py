@@ -47,7 +47,8 @@ def read_fields(path: str, task: str, convention: Convention, depth_unit: float 
     if task == 'normal':
         normal = read_normal(path)
         normal[~normal.any(axis=-1)] = np.nan
-        return {'normal': _channels_first(normal * np.array(convention.axes, np.float32))}
+        axes = convention.axes if is_array(path) else convention.picture_axes or convention.axes
+        return {'normal': _channels_first(normal * np.array(axes, np.float32))}
     if task == 'albedo':
         albedo = read_albedo(path)
         return {'albedo': _channels_first(linear(albedo) if convention.srgb else albedo)}
@@ -88,6 +89,8 @@ def _geometry(path: str, convention: Convention) -> tuple[Optional[np.ndarray], 
         matrix = np.squeeze(matrix)
         if matrix.shape != (3, 3):
             raise DataError(Fault(Kind.SHAPE, path, f'K must be (3, 3), this is {matrix.shape}', 'K'))
+        matrix = matrix.astype(np.float64)
+        matrix[:2, 2] -= convention.pixel_centre
         matrix = matrix if np.isfinite(matrix).all() else None
     return (_points(path, array) if _is_points(array) else None), matrix
 

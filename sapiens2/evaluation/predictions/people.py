@@ -12,6 +12,7 @@ import numpy as np
 from sapiens2.datasets.errors import DataError, Fault, Kind, Place
 from sapiens2.datasets.json_files import numbers, read_json
 from sapiens2.datasets.metainfo import COCO17_NAMES, load_metainfo
+from sapiens2.detectors.nms import box_iou
 from sapiens2.evaluation.functional import person_score
 
 _SCHEMA = 'sapiens2/pose'
@@ -194,14 +195,8 @@ def assign(predicted: np.ndarray, true: np.ndarray) -> dict[int, int]:
         predicted: (P, 4) boxes x1, y1, x2, y2.
         true: (T, 4).
     """
-    low = np.maximum(true[:, None, :2], predicted[None, :, :2])
-    high = np.minimum(true[:, None, 2:], predicted[None, :, 2:])
-    common = np.clip(high - low, 0, None).prod(-1)
-    areas = [np.clip(boxes[:, 2:] - boxes[:, :2], 0, None).prod(-1) for boxes in (true, predicted)]
-    union = areas[0][:, None] + areas[1][None] - common
-    overlap = common / np.maximum(union, np.finfo(float).tiny)
     pairs: dict[int, int] = {}
-    for place in np.argsort(-overlap, axis=None, kind='stable'):
+    for place in np.argsort(-box_iou(true, predicted), axis=None, kind='stable'):
         row, column = divmod(int(place), len(predicted))
         if row not in pairs and column not in pairs.values():
             pairs[row] = column

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional, Union
@@ -14,7 +14,6 @@ from mmengine.structures import BaseDataElement
 from sapiens2.datasets.errors import DataError, Fault, Kind
 from sapiens2.datasets.json_files import read_json
 from sapiens2.datasets.label_table import LabelTable
-from sapiens2.evaluation.functional import ALIGNMENTS
 from sapiens2.evaluation.predictions.conventions import CONVENTIONS
 from sapiens2.evaluation.predictions.fields import read_fields, without_holes
 from sapiens2.evaluation.predictions.files import ERROR, check_missing, image_stems, match_files, task_folder
@@ -22,8 +21,9 @@ from sapiens2.evaluation.predictions.people_samples import pose_samples
 from sapiens2.registry import DATASETS, register_all
 from sapiens2.structures import DataSample
 from sapiens2.structures.names import sample_name
+from sapiens2.utils.choices import ALIGNMENTS
 from sapiens2.utils.suggest import check_names, unknown_name
-from sapiens2.utils.tasks import HEAD_OF_TASK, unknown_task
+from sapiens2.utils.tasks import task_of
 
 MISSING = (ERROR, 'skip')
 # Wraps an iterable, for progress: (indices, how many) -> the indices.
@@ -64,19 +64,6 @@ class PredictionOptions:
         check_names([self.missing], MISSING, '--missing')
         if not self.depth_unit > 0:
             raise ValueError(f'--depth-unit: must be positive metres, this is {self.depth_unit}')
-
-
-def task_of(cfg: Mapping[str, Any]) -> str:
-    """The task of a config, by its head.
-
-    Raises:
-        ValueError: if it is of none of the five.
-    """
-    head = cfg.get('model', {}).get('decode_head', {}).get('type')
-    task = next((task for task, name in HEAD_OF_TASK.items() if name == head), None)
-    if task is None:
-        raise ValueError(unknown_task(str(head), tuple(HEAD_OF_TASK.values())))
-    return task
 
 
 def add_alignment(cfg: Config, align: str, points: bool = True) -> None:
