@@ -25,7 +25,7 @@ def at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize('project', PROJECTS, ids=lambda path: path.name)
 def test_a_project_keeps_the_rules(project: Path) -> None:
-    assert (project / 'README.md').is_file() and list((project / 'configs').glob('*.py'))
+    assert (project / 'README.md').is_file() and list((project / 'configs').rglob('*.py'))
     assert f']({project.name}/README.md)' in (ROOT / 'projects/README.md').read_text(encoding='utf-8')
     others = '|'.join(other.name for other in PROJECTS if other != project) or '-'
     for file in project.rglob('*.py'):

@@ -13,8 +13,8 @@ HEAD_OF_TASK = {'pose': 'PoseHeatmapHead', 'seg': 'SegHead', 'normal': 'NormalHe
 TASKS = tuple(HEAD_OF_TASK)
 SPLITS = ('train', 'val', 'test')
 # What people who know the released models may ask for.
-MATTING_HINT = ('Matting has no decoder here: transformers runs its weights (facebook/sapiens2-matting-1b), and this '
-                'project loads their backbone.')
+MATTING_HINT = ('Matting has no decoder here: transformers runs its weights (facebook/sapiens2-matting-1b), this '
+                'project loads their backbone, and projects/matting trains networks of its own.')
 
 
 def unknown_task(task: str, tasks: Sequence[str] = TASKS) -> str:

@@ -31,8 +31,9 @@ def statistics_method(owner: object, name: str) -> Callable:
     Raises:
         ForbiddenLookup: for any other look-up.
     """
-    if owner is HistoryBuffer and name in HistoryBuffer._statistics_methods:
-        return HistoryBuffer._statistics_methods[name]
+    methods = HistoryBuffer()._statistics_methods  # the first one made fills the table
+    if owner is HistoryBuffer and name in methods:
+        return methods[name]
     raise ForbiddenLookup(f'getattr({getattr(owner, "__name__", owner)}, {name!r})')
 
 
