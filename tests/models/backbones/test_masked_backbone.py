@@ -58,9 +58,9 @@ def test_tokens_keep_their_places(variant: tuple) -> None:
     one = model(images, VISIBLE)[0]
     order = torch.tensor([2, 0, 3, 1])
     other = model(images, VISIBLE[:, order])[0]
-    torch.testing.assert_close(other[:, 9:], one[:, 9:][:, order], rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(other[:, 9:], one[:, 9:][:, order], rtol=1e-3, atol=1e-3)
     moved = model(images.roll(1, 0), VISIBLE.roll(1, 0))[0]
-    torch.testing.assert_close(moved.roll(1, 0), one, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(moved.roll(1, 0), one, rtol=1e-3, atol=1e-3)
     elsewhere = (VISIBLE + 1) % 15
     cells = image_cells(images, model.size_multiple, VISIBLE)
     copied = images.clone()
