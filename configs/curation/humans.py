@@ -1,4 +1,5 @@
 # Photographs of people, large enough to learn from: the pipeline of Sapiens2 with what works without any download.
+# Its limits in pixels suit photographs whose shorter side is 1000 or more; --at-least person_side=200 moves one.
 _base_ = ['./clean.py']
 stages = [
     *_base_.stages,

@@ -8,7 +8,9 @@ from typing import Any, Optional
 
 import numpy as np
 
+from sapiens2.curation.arguments import Count, NotNegative
 from sapiens2.curation.clusters import hierarchy
+from sapiens2.curation.columns import LIST, NUMBER, OTHER, TEXT, TRUTH, Column
 from sapiens2.curation.filters import known_values
 from sapiens2.utils.suggest import unknown_name
 
@@ -58,9 +60,10 @@ class Balance:
         seed: of clusters and choice.
     """
 
-    def __init__(self, target: float = 0.5, embedding: Optional[str] = 'embedding', clusters: Sequence[int] = (256, 32),
+    def __init__(self, target: float = 0.5, embedding: Optional[str] = 'embedding',
+                 clusters: Sequence[Count] = (256, 32),
                  attributes: Optional[Mapping[str, Optional[Sequence[float]]]] = None,
-                 shares: Optional[Mapping[str, Mapping[str, float]]] = None, seed: int = 0) -> None:
+                 shares: Optional[Mapping[str, Mapping[str, float]]] = None, seed: NotNegative = 0) -> None:
         if target <= 0:
             raise ValueError(f'balance.target must be more than 0, got {target}')
         if embedding is None and not attributes:
@@ -84,6 +87,42 @@ class Balance:
     def columns(self) -> list[str]:
         """Columns that are read."""
         return [*([self.embedding] if self.embedding else []), *self.attributes]
+
+    def check(self, columns: Mapping[str, Column]) -> None:
+        """See that the columns there are can be balanced by.
+
+        Raises:
+            ValueError: naming the entry, if one is missing or holds something else.
+        """
+        if self.embedding is not None and (
+                self.embedding not in columns or columns[self.embedding].holds != LIST
+                or columns[self.embedding].type != 'float32'):
+            raise ValueError(f'balance.embedding: no stage makes feature vectors called {self.embedding!r}. Add '
+                             "dict(type='Embedding', ...) to the stages, or set balance.embedding=None to balance by "
+                             'attributes alone')
+        for name, edges in self.attributes.items():
+            if name not in columns:
+                raise ValueError('balance.attributes: ' + unknown_name(name, columns, 'column'))
+            holds = columns[name].holds
+            if holds in (LIST, OTHER):
+                raise ValueError(f'balance.attributes.{name}: the column holds {holds} of each image, which has no '
+                                 'bins')
+            if edges is not None and holds != NUMBER:
+                raise ValueError(f'balance.attributes.{name} must be None, got {edges!r}: the column holds {holds}')
+            if edges is None and holds not in (TEXT, TRUTH):
+                raise ValueError(f'balance.attributes.{name} must be edges of bins, such as [2, 5]: the column holds '
+                                 f'{holds}')
+
+    def notes(self, table: Any) -> list[str]:
+        """Of bins in ``shares`` that no image is in, as a misspelt text is."""
+        found = []
+        for name, weights in self.shares.items():
+            if self.attributes[name] is None:
+                values = table.column(name).unique().to_pylist()
+                labels = [UNKNOWN, *(str(value) for value in values if value is not None)]
+                found += [f'balance.shares.{name}: no image is in this bin: {unknown_name(label, labels, "bin")}'
+                          for label in weights if label not in labels]
+        return found
 
     def __call__(self, table: Any) -> tuple[np.ndarray, np.ndarray]:
         """Positions that are kept, in order, and the coarsest cluster of each row (-1 without embedding)."""

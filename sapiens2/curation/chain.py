@@ -9,10 +9,12 @@ from typing import Any, Union
 
 import cv2
 
-from sapiens2.curation.columns import BASE, DROPPED, ERROR, Column, Record
+from sapiens2.curation.arguments import check_arguments
+from sapiens2.curation.columns import BASE, CONTENT, DROPPED, ERROR, LAST, Column, Record
 from sapiens2.curation.filters import Limit
 from sapiens2.curation.stage import Stage
-from sapiens2.registry import CURATION_FILTERS, CURATION_STAGES, build_from
+from sapiens2.registry import CURATION_FILTERS, CURATION_STAGES, Registry, build_from
+from sapiens2.utils.config import ConfigError
 from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
 # What a strange picture may make a stage raise; anything else is a fault of the program and ends it.
@@ -41,12 +43,15 @@ class Chain:
 
     def __init__(self, stages: Sequence[Union[Stage, Mapping[str, Any]]],
                  filters: Sequence[Union[Limit, Mapping[str, Any]]] = (), drop_early: bool = True) -> None:
-        self.stages: list[Stage] = [build_from(CURATION_STAGES, stage) for stage in stages]
-        self.filters: list[Limit] = [build_from(CURATION_FILTERS, limit) for limit in filters]
+        self.stages: list[Stage] = [
+            _built(CURATION_STAGES, stage, f'stages.{number}') for number, stage in enumerate(stages)]
+        self.filters: list[Limit] = [
+            _built(CURATION_FILTERS, limit, f'filters.{number}') for number, limit in enumerate(filters)]
         self.drop_early = drop_early
         self.columns: dict[str, Column] = dict(BASE)
         self._filters_after: dict[int, list[Limit]] = defaultdict(list)
-        made_by: dict[str, int] = {}
+        # Column -> number of the stage that makes it.
+        self.made_by: dict[str, int] = {}
         for number, stage in enumerate(self.stages):
             for name in stage.inputs:
                 if name not in self.columns:
@@ -57,11 +62,15 @@ class Chain:
                 if name in self.columns:
                     raise ValueError(
                         f'stages.{number} ({stage.name}) makes the column {name!r}, which is there already')
-                self.columns[name], made_by[name] = column, number
+                self.columns[name], self.made_by[name] = column, number
         for number, limit in enumerate(self.filters):
-            if limit.column not in made_by:
-                raise UnknownNameError(f'filters.{number}: ' + unknown_name(limit.column, made_by, 'column'))
-            self._filters_after[made_by[limit.column]].append(limit)
+            if limit.column not in self.made_by:
+                raise UnknownNameError(f'filters.{number}: ' + unknown_name(limit.column, self.made_by, 'column'))
+            try:
+                limit.check(self.columns[limit.column])
+            except ValueError as error:
+                raise ConfigError(f'filters.{number}: {error}') from error
+            self._filters_after[self.made_by[limit.column]].append(limit)
         # In the order in which they are applied here, so that a selection counts images at the same ones.
         self.filters = [limit for number in range(len(self.stages)) for limit in self._filters_after[number]]
         self._ready = 0
@@ -95,7 +104,7 @@ class Chain:
                 _run_batch(stage, shown[first:first + stage.batch_size])
             seconds, cores = time.perf_counter() - start, time.process_time() - start_cores
             failed = sum(bool(record.get(ERROR)) for record in shown)
-            if failed > _FEW and failed > MOST_FAILED * len(shown) and stage.inputs != ('content',):
+            if failed > _FEW and failed > MOST_FAILED * len(shown) and stage.inputs != (CONTENT,):
                 first = next(record for record in shown if record.get(ERROR))
                 raise StageBrokenError(f'{stage.name} fails on {failed} of {len(shown)} images; the first is '
                                        f'{first["name"]}: {first[ERROR]}')
@@ -114,10 +123,29 @@ class Chain:
                 continue
             for limit in self._filters_after[number]:
                 if not limit.keeps(record[limit.column]):
-                    record[DROPPED] = limit.name
+                    record[DROPPED], record[LAST] = limit.name, number
                     dropped += 1
                     break
         return dropped
+
+
+def _built(registry: Registry, cfg: Any, where: str) -> Any:
+    """A component of a configuration whose arguments fit; one that is built already is taken as it is."""
+    if isinstance(cfg, Mapping):
+        if 'type' not in cfg:
+            raise ConfigError(f'{where} has no type: write dict(type=...)')
+        component = registry.get(cfg['type']) if isinstance(cfg['type'], str) else cfg['type']
+        check_arguments(where, component, cfg)
+    return build_from(registry, cfg)
+
+
+def _reason(stage: Stage, record: Record, error: Exception) -> str:
+    """Why a stage cannot handle an image. What a library says of it tells little without the size of the picture."""
+    if isinstance(error, ValueError) or 'picture' not in record:
+        return f'{stage.name}: {" ".join(str(error).split())}'
+    height, width = record['picture'].shape[:2]
+    said = getattr(error, 'err', None) or str(error)
+    return f'{stage.name} cannot handle a picture of {width} x {height} pixels ({" ".join(said.split())})'
 
 
 def _run_batch(stage: Stage, batch: Sequence[Record]) -> None:
@@ -126,7 +154,7 @@ def _run_batch(stage: Stage, batch: Sequence[Record]) -> None:
         stage.run(batch)
     except FAULTS_OF_RECORDS as error:
         if len(batch) == 1:
-            batch[0][ERROR] = f'{stage.name}: {error}'
+            batch[0][ERROR] = _reason(stage, batch[0], error)
             return
         for record in batch:
             _run_batch(stage, [record])

@@ -11,6 +11,8 @@ import numpy as np
 if TYPE_CHECKING:
     import pyarrow
 
+NUMBER, TEXT, TRUTH, LIST, OTHER = 'a number', 'text', 'True or False', 'a list', 'bytes'
+_HOLDS = {**dict.fromkeys(('int32', 'int64', 'float32'), NUMBER), 'string': TEXT, 'bool': TRUTH}
 # Column name -> value. None stands for what is not known.
 Record = dict[str, Any]
 
@@ -34,9 +36,14 @@ class Column:
         """Whether it is written to files. Pictures are not: they can be read again from the source."""
         return self.type not in ('picture', 'bytes')
 
+    @property
+    def holds(self) -> str:
+        """What an image has there: one of ``NUMBER``, ``TEXT``, ``TRUTH``, ``LIST`` and ``OTHER``."""
+        return LIST if self.length else _HOLDS.get(self.type, OTHER)
+
 
 # What every record starts with, and what may be said of it on the way.
-INDEX, NAME, CONTENT, ERROR, DROPPED = 'index', 'name', 'content', 'error', 'dropped_by'
+INDEX, NAME, CONTENT, ERROR, DROPPED, LAST = 'index', 'name', 'content', 'error', 'dropped_by', 'last_stage'
 METADATA = 'metadata'
 BASE: dict[str, Column] = {
     INDEX: Column('int64', 'number of the image in the source'),
@@ -45,6 +52,8 @@ BASE: dict[str, Column] = {
     METADATA: Column('bytes', 'fields that the source has of the image, by name; read if a stage asks for them'),
     ERROR: Column('string', 'why the image is in quarantine; empty for a good one'),
     DROPPED: Column('string', 'the filter that dropped it while it was scored; what would have come later is empty'),
+    LAST: Column('int32', 'number of the last stage, from 0, that a dropped image was shown; empty if it was not '
+                          'dropped'),
 }
 
 

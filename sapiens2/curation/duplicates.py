@@ -17,6 +17,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from sapiens2.curation.arguments import Count, NotNegative
 from sapiens2.curation.stages.hashes import key_bits, mirrored
 
 # Bits of a band beyond log2 of the number of hashes: for pictures whose hashes crowd together.
@@ -45,14 +46,14 @@ class NearDuplicates:
         seed: of the choice of bits.
     """
 
-    distance: int = 60
-    bands: int = 48
+    distance: NotNegative = 60
+    bands: Count = 48
     mirrored: bool = True
-    seed: int = 0
+    seed: NotNegative = 0
 
     def __post_init__(self) -> None:
         if not 0 <= self.distance < 128 or self.bands < 1:
-            raise ValueError(f'near duplicates: distance must lie in [0, 127] and bands be at least 1, got '
+            raise ValueError(f'near_duplicates.distance must lie in [0, 127], and bands be at least 1, got '
                              f'{self.distance} and {self.bands}')
 
     def pairs(self, whole: np.ndarray, inner: np.ndarray,

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
 
+from sapiens2.curation.columns import NUMBER, TEXT, TRUTH, Column
 from sapiens2.registry import CURATION_FILTERS
+from sapiens2.utils.config import ConfigError
 
 if TYPE_CHECKING:
     import pyarrow
 
 Value = Union[float, int, str, bool]
 MISSING = ('drop', 'keep')
+_TYPES = {NUMBER: (int, float), TEXT: str, TRUTH: bool}
 
 
 @CURATION_FILTERS.register_module()
@@ -53,6 +56,21 @@ class Limit:
             parts.append('in ' + ', '.join(map(str, self.one_of)))
         return f'{self.column} {" and ".join(parts)}'
 
+    def check(self, column: Column) -> None:
+        """See that the limits can be those of a column.
+
+        Raises:
+            ValueError: naming the column, if it holds something else.
+        """
+        bounds = [name for name in ('at_least', 'at_most') if getattr(self, name) is not None]
+        if column.holds not in _TYPES:
+            raise ValueError(f'{self.column!r} holds {column.holds} of each image, which has no limit')
+        if bounds and column.holds != NUMBER:
+            raise ValueError(f'{bounds[0]} is a number, and {self.column!r} holds {column.holds}; take one_of')
+        for value in self.one_of or ():
+            if isinstance(value, bool) != (column.holds == TRUTH) or not isinstance(value, _TYPES[column.holds]):
+                raise ValueError(f'one_of has {value!r}, and {self.column!r} holds {column.holds}')
+
     def keeps(self, value: Optional[Value]) -> bool:
         """Whether an image with this value is kept."""
         return bool(self.mask([value])[0])
@@ -74,6 +92,28 @@ class Limit:
                 inside &= np.isin(known, self.one_of)
         kept[~missing] = inside
         return kept
+
+
+def moved(filters: Sequence[Mapping[str, Any]], column: str, bound: str, value: Any) -> list[Mapping[str, Any]]:
+    """Filters of a config with one limit moved; the limit is added if no filter has it.
+
+    Args:
+        filters: configurations of ``Limit``.
+        column: of the limit.
+        bound: 'at_least' or 'at_most'.
+        value: the new limit.
+
+    Raises:
+        ConfigError: if several filters have this limit.
+    """
+    of_column = [number for number, limit in enumerate(filters) if limit.get('column') == column]
+    having = [number for number in of_column if filters[number].get(bound) is not None] or of_column
+    if len(having) > 1:
+        raise ConfigError(f'{bound} of {column}: several filters are of this column; name the one you mean: '
+                          f'--cfg-options {" or ".join(f"filters.{number}.{bound}={value}" for number in having)}')
+    if not having:
+        return [*filters, {'type': Limit.__name__, 'column': column, bound: value}]
+    return [{**limit, bound: value} if number == having[0] else limit for number, limit in enumerate(filters)]
 
 
 def known_values(values: Union[Sequence[Any], pyarrow.ChunkedArray]) -> tuple[np.ndarray, np.ndarray]:

@@ -28,6 +28,8 @@ _TIMED = 20_000
 # 2023). A sample that is small shows few of them.
 _WEB_COPIES = 0.3
 _DRAWS, _RANGE = 4000, (5, 95)
+# Images that a stage must have seen for its figures to be trusted.
+_SAMPLE = 200
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,22 @@ class StageCost:
         name: of the stage.
         share: of all images.
         core_seconds, gpu_seconds: of processors, and of graphics processors that are held meanwhile.
+        images: that it was shown.
     """
 
     name: str
     share: float
     core_seconds: float
     gpu_seconds: float
+    images: int
+
+    def hours(self, count: int, seconds: float) -> str:
+        """Of ``count`` images of the source, at ``seconds`` for one that it is shown."""
+        return f'{count * self.share * seconds / _HOUR:,.1f}' if self.images else '-'
+
+    def rate(self, seconds: float) -> str:
+        """Images in a second; of a stage that has seen none it is not known."""
+        return f'{1 / seconds:,.1f}' if self.images and seconds else '-'
 
 
 @dataclass(frozen=True)
@@ -119,7 +131,7 @@ def sample_of(paths: Sequence[Path], selection: Selection, rules: Sequence[str] 
     for name, figures in figures_of(paths).items():
         shown = max(figures['images'], 1)
         stages.append(StageCost(name, figures['images'] / max(images, 1), figures['core_seconds'] / shown,
-                                figures['gpu_seconds'] / shown))
+                                figures['gpu_seconds'] / shown, int(figures['images'])))
     counts = selection.counts()
     order = dict.fromkeys(
         [QUARANTINE, *rules, *sorted(set(counts) - {EXACT, NEAR, BALANCE, KEPT}), EXACT, NEAR, BALANCE])
@@ -148,21 +160,16 @@ def describe(sample: Sample, counts: Sequence[int], price: float) -> str:
 
 def _work(sample: Sample, counts: Sequence[int], header: Sequence[str]) -> str:
     """Hours of processors of each stage."""
-    rows = [(stage.name, f'{stage.share:.1%}', _rate(stage.core_seconds),
-             *(f'{count * stage.share * stage.core_seconds / _HOUR:,.1f}' for count in counts))
-            for stage in sample.stages]
+    rows = [(stage.name, f'{stage.share:.1%}', stage.rate(stage.core_seconds),
+             *(stage.hours(count, stage.core_seconds) for count in counts)) for stage in sample.stages]
     if sample.compare_seconds:
         rows.append(('duplicates', f'{sample.compared:.1%}', '-',
                      *(f'{sample.compare_hours(count):,.1f}' for count in counts)))
     rows.append(('all', '', '', *(f'{sample.core_hours(count):,.1f}' for count in counts)))
     held = [stage for stage in sample.stages if stage.gpu_seconds]
-    rows += [(f'{stage.name}, GPU-hours', f'{stage.share:.1%}', _rate(stage.gpu_seconds),
-              *(f'{count * stage.share * stage.gpu_seconds / _HOUR:,.1f}' for count in counts)) for stage in held]
+    rows += [(f'{stage.name}, GPU-hours', f'{stage.share:.1%}', stage.rate(stage.gpu_seconds),
+              *(stage.hours(count, stage.gpu_seconds) for count in counts)) for stage in held]
     return text_table(('core-hours', 'is shown', 'images/s and core', *header), rows)
-
-
-def _rate(seconds: float) -> str:
-    return f'{1 / seconds:,.1f}' if seconds else '-'
 
 
 def _funnel(sample: Sample, counts: Sequence[int], header: Sequence[str]) -> str:
@@ -217,6 +224,12 @@ def _assumptions(sample: Sample, counts: Sequence[int]) -> str:
             f'limits of {_RANGE[1] - _RANGE[0]} % of {_DRAWS:,} simulated funnels that agree with the sample as far '
             'as it is large enough to tell. Duplicates are compared by one process; larger sets have more than a '
             'sample shows.')
+    unseen = [stage.name for stage in sample.stages if not stage.images]
+    if unseen:
+        text += f' {", ".join(unseen)} has seen no image, so core-hours, days and cost are lower bounds.'
+    few = [f'{stage.name} {stage.images:,}' for stage in sample.stages if 0 < stage.images < _SAMPLE]
+    if few:
+        text += f' The sample is small: images that stages were shown: {", ".join(few)}; a thousand say more.'
     if sample.compare_seconds and max(counts) * sample.compared > MOST:
         text += (f' More than {MOST:,} images cannot be compared at a time: split the source there, and curate what '
                  'is kept of the parts once more.')

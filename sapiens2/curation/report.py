@@ -14,8 +14,12 @@ from sapiens2.curation.balance import CLUSTER, Partition
 from sapiens2.curation.chain import Chain
 from sapiens2.curation.distribution import Distribution
 from sapiens2.curation.score import figures_of
-from sapiens2.curation.select import BALANCE, EXACT, KEPT, NEAR, QUARANTINE, UNSCORED, Selection, Selector
+from sapiens2.curation.columns import ERROR, NAME
+from sapiens2.curation.select import (BALANCE, CHANGED, EXACT, KEPT, NEAR, QUARANTINE, UNSCORED, Selection, Selector,
+                                      read_scores)
+from sapiens2.curation.sizes import at_most
 from sapiens2.curation.source import Source
+from sapiens2.datasets.errors import DataError
 from sapiens2.utils.atomic import atomic_path
 from sapiens2.utils.encoded_image import EncodedImage, reduction_for
 from sapiens2.utils.image_errors import ImageReadError
@@ -36,6 +40,13 @@ class Run:
     selection: Selection
     part_size: int
 
+    def scored(self, index: int, column: str) -> str:
+        """A text that the scores have of an image."""
+        import pyarrow.parquet
+
+        table = pyarrow.parquet.read_table(self.paths[index // self.part_size], columns=[column])
+        return table[column][index % self.part_size].as_py()
+
 
 def write_report(path: Path, run: Run) -> None:
     """Write the report to ``path``."""
@@ -48,13 +59,14 @@ def write_report(path: Path, run: Run) -> None:
 def funnel_rows(run: Run) -> list[tuple[str, int, int]]:
     """Rule, images it leaves out, and images left after it, in the order of the rules."""
     counts = run.selection.counts()
-    order = [QUARANTINE, *(limit.name for limit in run.selector.filters), UNSCORED, EXACT, NEAR, BALANCE]
+    order = [QUARANTINE, *(limit.name for limit in run.selector.filters), UNSCORED, EXACT, NEAR, BALANCE,
+             CHANGED]
     left = len(run.selection.reason)
     rows = []
     for reason in dict.fromkeys(order):
         dropped = counts.get(reason, 0)
         left -= dropped
-        if dropped or reason != UNSCORED:
+        if dropped or reason not in (UNSCORED, CHANGED):
             rows.append((reason, dropped, left))
     return rows
 
@@ -83,23 +95,18 @@ def _stages(run: Run) -> str:
 
 def distributions(run: Run) -> list[Distribution]:
     """Of each attribute, and of the coarsest clusters, among the images that balance was given."""
-    import pyarrow
-    import pyarrow.parquet
-
     balance, reason = run.selector.balance, run.selection.reason
     if balance is None:
         return []
-    given = np.flatnonzero((reason == KEPT) | (reason == BALANCE))
+    given = np.flatnonzero((reason == KEPT) | (reason == CHANGED) | (reason == BALANCE))
     partitions = []
     if balance.attributes:
-        table = pyarrow.concat_tables(pyarrow.parquet.read_table(path, columns=list(balance.attributes))
-                                      for path in run.paths)
-        partitions = balance.partitions(table.take(given))
+        partitions = balance.partitions(read_scores(run.paths, list(balance.attributes)).take(given))
     clusters = run.selection.cluster[given]
     if len(given) and clusters.min() >= 0:
         count = int(clusters.max()) + 1
         partitions.append(Partition(CLUSTER, [str(number) for number in range(count)], clusters, np.ones(count)))
-    return [Distribution.of(partition, reason[given] == KEPT) for partition in partitions]
+    return [Distribution.of(partition, reason[given] != BALANCE) for partition in partitions]
 
 
 def _balance(run: Run) -> list[str]:
@@ -122,24 +129,22 @@ def _examples(run: Run) -> str:
     rows = []
     for reason in [KEPT, *reasons]:
         cells: list[np.ndarray | str] = []
+        names: list[str] = []
         numbers = np.flatnonzero(run.selection.reason == reason)
         for index in _spread(numbers, _EXAMPLES // 2 if reason in (EXACT, NEAR) else _EXAMPLES):
             original = int(run.selection.duplicate_of[index])
-            picture = _thumbnail(run.source, int(index))
+            picture = _thumbnail(run, int(index))
             cells.append(picture if original < 0 or isinstance(picture, str)
-                         else _beside(picture, _thumbnail(run.source, original)))
-        rows.append((reason, cells))
-    return pictures([''] * _EXAMPLES, rows) + paragraph('Duplicates: the one left out, beside the one that is kept.')
+                         else _beside(picture, _thumbnail(run, original)))
+            names.append(' | '.join(run.scored(number, NAME) for number in (int(index), original) if number >= 0))
+        rows += [(reason, cells), ('', names)]
+    return pictures([str(number + 1) for number in range(_EXAMPLES)], rows) + paragraph(
+        'Duplicates: the one left out, beside the one that is kept.')
 
 
 def _quarantine(run: Run) -> str:
-    import pyarrow.parquet
-
     numbers = np.flatnonzero(run.selection.reason == QUARANTINE)
-    rows = []
-    for index in _spread(numbers, 30):
-        row = pyarrow.parquet.read_table(run.paths[index // run.part_size], columns=['name', 'error'])
-        rows.append((row['name'][index % run.part_size].as_py(), row['error'][index % run.part_size].as_py()))
+    rows = [(run.scored(int(index), NAME), run.scored(int(index), ERROR)) for index in _spread(numbers, 30)]
     return table(('image', 'reason'), rows,
                  f'{len(rows)} of {len(numbers)}; all are in the files of scores, column error.')
 
@@ -150,15 +155,16 @@ def _spread(numbers: np.ndarray, count: int) -> np.ndarray:
         else numbers
 
 
-def _thumbnail(source: Source, index: int) -> np.ndarray | str:
-    name = source.name(index)
+def _thumbnail(run: Run, index: int) -> np.ndarray | str:
+    """The picture, or why there is none: the source may have changed, or be gone, since it was scored."""
+    name = run.scored(index, NAME)
     try:
-        encoded = EncodedImage(source.read(index), name)
-        picture = encoded.decode(reduction_for(max(encoded.size) / _THUMBNAIL))
+        encoded = EncodedImage(run.source.find(index, name), name)
+        return at_most(encoded.decode(reduction_for(max(encoded.size) / _THUMBNAIL)), _THUMBNAIL)
     except ImageReadError as error:
         return error.reason
-    ratio = _THUMBNAIL / max(picture.shape[:2])
-    return cv2.resize(picture, None, fx=ratio, fy=ratio, interpolation=cv2.INTER_AREA) if ratio < 1 else picture
+    except DataError as error:
+        return str(error)
 
 
 def _beside(one: np.ndarray, other: np.ndarray | str) -> np.ndarray:

@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 
 from sapiens2.curation.columns import CONTENT, ERROR, INDEX, METADATA, NAME, Record
+from sapiens2.datasets.errors import DataError, Kind
 from sapiens2.datasets.pretrain.base import PretrainDataset
+from sapiens2.datasets.pretrain.folder import PretrainFolderDataset
 from sapiens2.registry import DATASETS
 from sapiens2.utils.image_io import ImageReadError
+from sapiens2.utils.image_list import IMAGE_ENDINGS
 
 # Names that are looked at to tell whether a source is the same as before.
 _SAMPLED_NAMES = 2000
@@ -33,19 +36,27 @@ class Source:
     def __init__(self, cfg: Mapping[str, Any], index_dir: Path) -> None:
         self.cfg = {'index_dir': str(index_dir), **cfg}
         self._dataset: PretrainDataset | None = None
+        self._places: dict[str, int] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {'cfg': self.cfg, '_dataset': None}
+        return {'cfg': self.cfg, '_dataset': None, '_places': None}
 
     @property
     def dataset(self) -> PretrainDataset:
         """The data set, opened at first use."""
         if self._dataset is None:
-            self._dataset = DATASETS.build(dict(self.cfg))
-            if not isinstance(self._dataset, PretrainDataset):
+            try:
+                dataset = DATASETS.build(dict(self.cfg))
+            except DataError as error:
+                if error.fault.kind != Kind.EMPTY or self.cfg['type'] != PretrainFolderDataset.__name__:
+                    raise
+                raise DataError(f'{self.cfg["data_root"]}: no image in this folder and those below it (looked for '
+                                f'{" ".join(IMAGE_ENDINGS)})') from error
+            if not isinstance(dataset, PretrainDataset):
                 raise ValueError(f'source: {self.cfg["type"]} is no data set of bare images; take '
                                  'PretrainFolderDataset, PretrainShardsDataset or PretrainParquetDataset')
-            self._dataset.full_init()
+            dataset.full_init()
+            self._dataset = dataset
         return self._dataset
 
     def __len__(self) -> int:
@@ -69,6 +80,23 @@ class Source:
             ImageReadError: if it cannot be read.
         """
         return self.dataset.read(index)
+
+    def find(self, index: int, name: str) -> bytes:
+        """Content of the image that once was image ``index`` and was called ``name``.
+
+        Raises:
+            ImageReadError: if it is not there any more, or cannot be read.
+        """
+        if index >= len(self) or _printable(self.name(index)) != name:
+            if self._places is None:  # the list has changed since
+                self._places = {_printable(self.name(number)): number for number in range(len(self))}
+            if name not in self._places:
+                raise ImageReadError(name, 'is not there any more')
+            index = self._places[name]
+        try:
+            return self.read(index)
+        except OSError as error:
+            raise ImageReadError(name, error.strerror or str(error)) from error
 
     def record(self, index: int, metadata: bool = False) -> Record:
         """What is known of image ``index`` before any stage; with what the source has besides, if asked for."""

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
+from sapiens2.curation.arguments import Count
 from sapiens2.curation.columns import Column, Record
 
 
@@ -26,7 +27,7 @@ class Stage(ABC):
     # Columns that it adds.
     outputs: ClassVar[dict[str, Column]] = {}
 
-    def __init__(self, batch_size: int = 32, num_cpus: float = 1.0, num_gpus: float = 0.0) -> None:
+    def __init__(self, batch_size: Count = 32, num_cpus: float = 1.0, num_gpus: float = 0.0) -> None:
         if batch_size < 1:
             raise ValueError(f'{type(self).__name__}.batch_size must be at least 1, got {batch_size}')
         self.batch_size, self.num_cpus, self.num_gpus = batch_size, num_cpus, num_gpus
@@ -35,6 +36,10 @@ class Stage(ABC):
     def name(self) -> str:
         """By which reports call it."""
         return type(self).__name__
+
+    def asked_for(self) -> Sequence[str]:
+        """Columns that the user has named, so that it is worth a word if no image has them."""
+        return ()
 
     def setup(self) -> None:
         """Load what is needed, once a process, before the first batch."""

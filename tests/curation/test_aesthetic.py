@@ -66,7 +66,8 @@ def test_scores_are_those_of_the_parts(backbone, tmp_path, kind, ending):
     stage, found = Aesthetic(folder, path), records()
     stage.setup()
     stage.run(found)
-    pixels = processor(images=[one['picture'][..., ::-1] for one in found], return_tensors='pt')['pixel_values']
+    rgb = [np.ascontiguousarray(one['picture'][..., ::-1]) for one in found]
+    pixels = processor(images=rgb, return_tensors='pt')['pixel_values']
     with torch.no_grad():
         if kind == 'clip':
             features = model.visual_projection(model.vision_model(pixel_values=pixels).pooler_output)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
+import cv2
+import numpy as np
 import pytest
 
 from sapiens2.curation.chain import Chain, StageBrokenError
@@ -121,3 +126,51 @@ def test_values_of_the_wrong_type_are_named():
     pytest.importorskip('pyarrow')
     with pytest.raises(TypeError, match="column 'length' must hold int32"):
         arrow_table([{'length': 'three'}], Length.outputs)
+
+
+class Divide(Stage):
+    """Raises what libraries raise."""
+
+    inputs = ('name',)
+    outputs = {'ratio': Column('float32', 'none')}
+
+    def run(self, records):
+        for record in records:
+            if record['name'] == 'cv2':
+                cv2.resize(record['picture'], None, fx=0.01, fy=0.01)
+            record['ratio'] = 1 / (record['picture'].shape[0] - 1)
+
+
+@pytest.mark.parametrize('name', ['cv2', 'python'])
+def test_what_libraries_raise_is_said_with_the_size_of_the_picture(name):
+    rows = [{'index': 0, 'name': name, 'picture': np.zeros((1, 3, 3), np.uint8)}]
+    Chain([Divide()]).run(rows)
+    assert rows[0]['error'].startswith('Divide cannot handle a picture of 3 x 1 pixels (')
+    assert '\n' not in rows[0]['error']
+
+
+def selected(rows, chain, *limits):
+    pytest.importorskip('pyarrow')
+    pytest.importorskip('scipy')
+    import pyarrow.parquet
+
+    from sapiens2.curation.select import Selector
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, 'part.parquet')
+        pyarrow.parquet.write_table(arrow_table(rows, chain.columns), path)
+        return Selector(Chain(chain.stages, limits).filters, chain.made_by, None, 'length', None)([path])
+
+
+def test_images_that_were_dropped_early_are_not_counted_under_limits_on_what_was_not_measured():
+    rows, strict = records('a', 'abc', 'abcde', 'bad'), Limit('length', at_least=3)
+    chain = Chain([Length(), Double()], [strict])
+    chain.run(rows)
+    assert selected(rows, chain, strict).counts() == {'kept': 2, 'length >= 3': 1, 'quarantine': 1}
+    loose = Limit('length', at_least=1)
+    found = selected(rows, chain, loose, Limit('twice', at_least=8))
+    assert found.reason.tolist() == ['not scored', 'twice >= 8', 'kept', 'quarantine']
+    assert found.notes == [
+        '1 images pass the limits as they are now, but were dropped while they were scored (length >= 3), so later '
+        'stages have not seen them. To have them scored, give another --out with these limits.']
+    # A limit on what was measured before they were dropped still counts.
+    assert selected(rows, chain, Limit('length', at_least=2), Limit('twice', at_least=8)).counts()['length >= 2'] == 1

@@ -4,66 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import tarfile
 
 import cv2
-import numpy as np
 import pytest
+from curation.runs import contents, curate, photograph, reasons
 
-from sapiens2.cli.main import main
 from sapiens2.curation.stages.decode import Decode
 
 pytest.importorskip('pyarrow')
 pytest.importorskip('scipy')
-
-
-def photograph(seed, size=(200, 160)):
-    rng = np.random.default_rng(seed)
-    return cv2.resize(rng.integers(0, 256, (7, 6, 3), dtype=np.uint8), size[::-1], interpolation=cv2.INTER_CUBIC)
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """Twelve pictures, an equal file, a smaller copy, a flat one, a tiny one and a broken one."""
-    root = tmp_path / 'photographs'
-    root.mkdir()
-    for number in range(12):
-        cv2.imwrite(str(root / f'{number:02d}.jpg'), photograph(number))
-    (root / 'equal.jpg').write_bytes((root / '03.jpg').read_bytes())
-    smaller = cv2.resize(photograph(4), None, fx=0.7, fy=0.7, interpolation=cv2.INTER_AREA)
-    cv2.imwrite(str(root / 'smaller.png'), smaller)
-    cv2.imwrite(str(root / 'flat.png'), np.full((200, 160, 3), 90, dtype=np.uint8))
-    cv2.imwrite(str(root / 'tiny.png'), photograph(50, (20, 30)))
-    (root / 'broken.jpg').write_bytes((root / '01.jpg').read_bytes()[:500])
-    return root
-
-
-@pytest.fixture
-def config(tmp_path, folder):
-    path = tmp_path / 'curation.py'
-    path.write_text(f'''
-source = dict(type='PretrainFolderDataset', data_root={str(folder)!r})
-stages = [dict(type='Decode'), dict(type='Hashes')]
-filters = [dict(type='Limit', column='shorter_side', at_least=64), dict(type='Limit', column='contrast', at_least=4)]
-part_size = 5
-shard_size = 4
-''', encoding='utf-8')
-    return path
-
-
-def curate(config, out, *more):
-    return main(['curate', str(config), '--out', str(out), '--workers', '1', *more])
-
-
-def reasons(out):
-    import pyarrow.parquet
-    scores = [pyarrow.parquet.read_table(path) for path in sorted((out / 'scores').iterdir())]
-    names = [name for table in scores for name in table['name'].to_pylist()]
-    return dict(zip(names, pyarrow.parquet.read_table(out / 'selection.parquet')['reason'].to_pylist()))
-
-
-def contents(out):
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (out / 'shards').iterdir()}
 
 
 def test_a_folder_is_curated_and_says_what_became_of_each_image(config, folder, tmp_path, capsys):
@@ -115,35 +66,83 @@ def test_limits_move_without_scoring_again(config, tmp_path, monkeypatch, capsys
     assert curate(config, out, '--steps', 'select', 'report', '--cfg-options', 'filters.0.at_least=180') == 0
     assert set(reasons(out).values()) == {'quarantine', 'shorter_side >= 180'}
     assert curate(config, out, '--steps', 'select', '--cfg-options', 'filters.0.at_least=10') == 0
-    assert '1 images would be kept now, but were dropped while they were scored' in capsys.readouterr().err
+    assert '1 images pass the limits as they are now, but were dropped while they were' in capsys.readouterr().err
     assert reasons(out)['tiny.png'] == 'not scored'
 
 
-def test_shards_of_another_selection_are_not_mixed(config, tmp_path, capsys):
+@pytest.mark.parametrize('options', [['--cfg-options', 'shard_size=3'], ['--at-least', 'shorter_side=180'],
+                                     ['--at-least', 'shorter_side=1000']])
+def test_shards_of_another_selection_are_replaced_when_told_and_nothing_is_changed_before(config, tmp_path, capsys,
+                                                                                         options):
     out = tmp_path / 'out'
     assert curate(config, out) == 0
-    before = contents(out)
-    assert curate(config, out, '--cfg-options', 'shard_size=3') == 2
+    before, selected = contents(out), (out / 'selection.parquet').read_bytes()
+    assert curate(config, out, *options) == 2
     assert 'holds shards of another selection' in capsys.readouterr().err
-    assert contents(out) == before
+    assert contents(out) == before and (out / 'selection.parquet').read_bytes() == selected
+    assert curate(config, out, *options, '--overwrite') == 0
+    fresh = tmp_path / 'fresh'
+    assert curate(config, fresh, *options) == 0
+    assert contents(out) == contents(fresh)
+
+
+def test_writing_says_what_was_selected(config, tmp_path):
+    out = tmp_path / 'out'
+    assert curate(config, out, '--steps', 'score', 'write') == 0
+    assert set(reasons(out).values()) > {'kept'}
+    assert curate(config, out, '--steps', 'write', '--at-most', 'contrast=60', '--overwrite') == 0
+    assert 'contrast >= 4 and <= 60' in reasons(out).values()
+
+
+def test_a_selection_of_nothing_does_not_stand_in_the_way(config, tmp_path):
+    assert curate(config, tmp_path / 'out', '--at-least', 'shorter_side=1000', '--cfg-options', 'drop_early=False') == 0
+    assert curate(config, tmp_path / 'out', '--cfg-options', 'drop_early=False') == 0
+    assert len(list((tmp_path / 'out/shards').glob('*.tar'))) == 3
 
 
 def test_other_images_or_stages_in_the_same_folder_are_refused(config, folder, tmp_path, capsys):
     out = tmp_path / 'out'
     assert curate(config, out) == 0
     assert curate(config, out, '--cfg-options', 'stages.0.longest=64') == 2
-    assert 'holds scores that were made with other stages' in capsys.readouterr().err
+    assert 'other part_size or stages: stages.0.longest: not set there, 64 now' in capsys.readouterr().err
     cv2.imwrite(str(folder / 'new.png'), photograph(99))
     assert curate(config, out) == 2
-    assert 'made with other images' in capsys.readouterr().err
+    assert 'made of other images (17 then, 18 now)' in capsys.readouterr().err
 
 
-def test_an_image_that_changed_after_it_was_scored_is_named(config, folder, tmp_path, capsys):
+def test_images_that_changed_or_went_after_they_were_scored_are_left_out_and_named(config, folder, tmp_path, capsys):
+    import pyarrow.parquet
     out = tmp_path / 'out'
     assert curate(config, out, '--steps', 'score') == 0
     cv2.imwrite(str(folder / '05.jpg'), photograph(77))
+    (folder / '02.jpg').unlink()
     assert curate(config, out) == 2
-    assert '05.jpg: has changed since it was scored' in capsys.readouterr().err
+    assert 'made of other images (17 then, 16 now)' in capsys.readouterr().err
+    assert curate(config, out, '--steps', 'write', 'report') == 1
+    text = capsys.readouterr().err
+    assert '2 images that were selected are not in the shards' in text and '10 of 17 images are kept' in text
+    assert '05.jpg: has changed since it was scored' in text and '02.jpg: is not there any more' in text
+    found = reasons(out)
+    assert {name for name, reason in found.items() if reason == 'changed since scored'} == {'02.jpg', '05.jpg'}
+    for path in (out / 'shards').glob('*.tar'):
+        with tarfile.open(path) as tar:
+            rows = pyarrow.parquet.read_table(path.with_suffix('.parquet')).to_pylist()
+            assert [int(name[:10]) for name in tar.getnames()] == [row['index'] for row in rows]
+            assert [hashlib.sha256(tar.extractfile(one).read()).digest() for one in tar] == [
+                row['sha256'] for row in rows]
+    # Later steps know of it, too.
+    assert curate(config, out, '--steps', 'select') == 1 and reasons(out) == found
+
+
+def test_selection_and_report_need_no_image(config, folder, tmp_path, capsys):
+    out = tmp_path / 'out'
+    assert curate(config, out, '--steps', 'score') == 0
+    shutil.rmtree(folder)
+    assert curate(config, out, '--steps', 'select', 'report') == 0
+    assert list(reasons(out).values()).count('kept') == 12
+    assert 'is no folder' in (out / 'report.html').read_text(encoding='utf-8')
+    assert curate(config, out, '--steps', 'write') == 2
+    assert 'set data_root to the folder of your images' in capsys.readouterr().err
 
 
 def test_selecting_before_scoring_is_refused(config, tmp_path, capsys):
@@ -154,13 +153,33 @@ def test_selecting_before_scoring_is_refused(config, tmp_path, capsys):
 @pytest.mark.parametrize(('option', 'text'), [
     ('stages.0.longes=3', "Did you mean 'longest'"),
     ('filters.0.column=shorterside', "Did you mean 'shorter_side'"),
-    ('near_duplicates.distance=500', 'near duplicates: distance'),
+    ('near_duplicates.distance=500', 'near_duplicates.distance'),
+    ('near_duplicates.mirored=False', "Did you mean 'mirrored'"),
+    ('near_duplicates=False', 'near_duplicates must be a dictionary or None, got False'),
+    ('shard_size=-5', 'shard_size must be a whole number of at least 1, got -5'),
+    ('part_size=0', 'part_size must be a whole number of at least 1, got 0'),
+    ('shuffle_seed=abc', 'shuffle_seed must be a whole number of at least 0 or None'),
+    ('stages.0.longest=0', 'stages.0.longest must be a whole number of at least 1, got 0'),
+    ('filters=5', 'filters must be a list'),
+    ('filters.0.at_least=nan', 'filters.0.at_least must be a finite number or None'),
+    ('filters.0.column=format', "filters.0: at_least is a number, and 'format' holds text"),
+    ('filters.0.one_of=JPEG', 'filters.0.one_of must be a list'),
+    ("filters.0.one_of=['1']", "filters.0: one_of has '1', and 'shorter_side' holds a number"),
+    ('filters.0.column=picture', "filters.0: 'picture' holds bytes"),
+    ('balance=True', 'balance must be a dictionary or None'),
+    ('balance.attributes.width=5', 'balance.attributes.width must be a list'),
+    ('balance.attributes.width=[5]', 'balance.embedding=None'),
+    ("balance={'embedding': None, 'attributes': {'format': [1]}}", 'balance.attributes.format must be None'),
+    ("balance={'embedding': None, 'attributes': {'sha256': None}}", 'balance.attributes.sha256: the column holds'),
+    ("balance={'embedding': None, 'attributes': {'width': None}}", 'must be edges of bins'),
+    ('quality=format', "quality: 'format' holds text"),
     ('qualty=width', "Did you mean 'quality'"),
     ('quality=wdth', "Did you mean 'width'"),
 ])
 def test_options_that_cannot_work_are_named(config, tmp_path, capsys, option, text):
     assert curate(config, tmp_path / 'out', '--cfg-options', option) == 2
     assert text in capsys.readouterr().err
+    assert not (tmp_path / 'out').exists()
 
 
 def test_the_notes_say_what_the_scores_are_made_of(config, tmp_path):

@@ -92,7 +92,7 @@ def test_no_picture_and_one_picture():
 
 @pytest.mark.parametrize('options', [{'distance': -1}, {'distance': 128}, {'bands': 0}])
 def test_distances_that_make_no_sense_are_refused(options):
-    with pytest.raises(ValueError, match='near duplicates'):
+    with pytest.raises(ValueError, match='near_duplicates.distance'):
         NearDuplicates(**options)
 
 

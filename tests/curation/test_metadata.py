@@ -125,3 +125,21 @@ def test_damaged_metadata_put_their_image_in_quarantine(tmp_path, text, reason):
     opened = Source(source, tmp_path / 'index')
     assert reason in opened.record(2, metadata=True)['error']
     assert 'error' not in opened.record(2) and 'error' not in opened.record(1, metadata=True)
+
+
+@pytest.mark.parametrize(('kind', 'value'), [
+    ('int32', '3.5'), ('int32', 3.5), ('int32', True), ('float32', '1e400'), ('float32', 1e39), ('float32', 'inf'),
+    ('string', ['a']), ('string', {'a': 1}), ('bool', 5), ('bool', [1]), ('bool', 'perhaps')])
+def test_values_are_not_bent_to_the_type(kind, value):
+    record = {'index': 0, 'name': 'a.jpg', 'content': b'', 'metadata': {'rating': value}}
+    Chain([Metadata(fields={'rating': kind})]).run([record])
+    assert f'for meta_rating, which is no {kind}' in record['error']
+
+
+@pytest.mark.parametrize(('kind', 'value', 'expected'), [
+    ('int32', '3.0', 3), ('float32', 3, 3.0), ('float32', '-1e38', -1e38), ('string', 2023, '2023'), ('bool', 1, True),
+    ('bool', 0.0, False), ('bool', float('nan'), None), ('string', float('nan'), None), ('float32', 'nan', None)])
+def test_values_that_can_be_of_the_type(kind, value, expected):
+    record = {'index': 0, 'name': 'a.jpg', 'content': b'', 'metadata': {'rating': value}}
+    Chain([Metadata(fields={'rating': kind})]).run([record])
+    assert not record.get('error') and record['meta_rating'] == expected

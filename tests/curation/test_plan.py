@@ -9,7 +9,8 @@ from sapiens2.curation.plan import Sample, StageCost, describe
 
 
 def sample(**changes):
-    values = dict(images=1000, stages=[StageCost('Decode', 1.0, 0.01, 0.0), StageCost('Network', 0.5, 0.001, 0.02)],
+    values = dict(images=1000, stages=[StageCost('Decode', 1.0, 0.01, 0.0, 1000),
+                                       StageCost('Network', 0.5, 0.001, 0.02, 500)],
                   dropped={'quarantine': 50, 'size': 450, 'equal file': 0, 'near duplicate': 100, 'balance': 200},
                   file_bytes=1e5, kept_bytes=2e5, row_bytes=100.0, compare_seconds=1e-6)
     return Sample(**{**values, **changes})
@@ -56,3 +57,13 @@ def test_comparing_grows_a_little_faster_than_the_images_and_has_a_limit():
 
 def test_a_sample_without_images():
     assert 'all images' in describe(sample(images=0, stages=[], dropped={'balance': 0}), [10], 1)
+
+
+def test_a_stage_that_saw_no_image_has_no_speed():
+    text = describe(sample(stages=[StageCost('Decode', 1.0, 0.01, 0.0, 1000), StageCost('Faces', 0.1, 0.05, 0.0, 100),
+                                   StageCost('Text', 0.0, 0.0, 0.0, 0)]), [10**6], 0.04)
+    assert cells(text, 'Text')[-2:] == ['-', '-'] and cells(text, 'Faces')[-2] == '20.0'
+    assert 'Text has seen no image, so core-hours, days and cost are lower bounds' in text
+    assert 'The sample is small: images that stages were shown: Faces 100;' in text
+    assert 'lower bounds' not in describe(sample(), [10**6], 0.04)
+    assert 'The sample is small' not in describe(sample(), [10**6], 0.04)

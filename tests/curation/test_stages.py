@@ -149,3 +149,9 @@ def test_a_portrait_is_not_nude():
     data = pytest.importorskip('skimage.data')
     record = measured(np.ascontiguousarray(data.astronaut()[..., ::-1]), Nudity())
     assert record['nudity'] < 0.2 and record['nudity_part'] is None
+
+
+@pytest.mark.parametrize('size', [(1, 1), (2, 3000), (3000, 2)])
+def test_pictures_of_any_shape_are_measured(size):
+    record = measured(np.full((*size, 3), 90, np.uint8), Quality(), Realism())
+    assert record['sharpness'] == 0 and 0 <= record['realism'] <= 1

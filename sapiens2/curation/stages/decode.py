@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
+from sapiens2.curation.arguments import Count
 from sapiens2.curation.columns import CONTENT, ERROR, NAME, Column, Record
 from sapiens2.curation.stage import Stage
 from sapiens2.registry import CURATION_STAGES
@@ -44,7 +45,7 @@ class Decode(Stage):
         'contrast': Column('float32', 'standard deviation of the grey values, 0 to 128; 0 is one flat colour'),
     }
 
-    def __init__(self, longest: int = 1024, **kwargs: Any) -> None:
+    def __init__(self, longest: Count = 1024, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.longest = longest
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional, Union
 
+from sapiens2.curation.arguments import Count
 from sapiens2.curation.columns import Column, Record
 from sapiens2.curation.stage import Stage
 from sapiens2.detectors import HeadPose
@@ -41,7 +42,7 @@ class Faces(Stage):
         'head_roll': Column('float32', 'degrees, positive clockwise in the picture'),
     }
 
-    def __init__(self, threshold: float = 0.6, tiles: int = 2,
+    def __init__(self, threshold: float = 0.6, tiles: Count = 2,
                  head_pose: Union[HeadPose, Mapping[str, Any], None] = None, device: str = 'cpu',
                  **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -25,8 +25,9 @@ LAION: dict[str, tuple[str, str, tuple[str, ...]]] = {
 }
 TYPES = {'string': str, 'float32': float, 'int32': int, 'int64': int, 'bool': bool}
 # What does not fit into a column would end the run when its table is written.
-_LARGEST = {'int32': 2**31, 'int64': 2**63}
-_TRUTH = {'true': True, 'false': False, '1': True, '0': False}
+_LARGEST = {'int32': 2**31, 'int64': 2**63, 'float32': float.fromhex('0x1.ffffffp127')}
+_TRUTH = {'true': True, 'false': False, '1': True, '0': False, 1: True, 0: False}
+_NOT_SINGLE = (list, tuple, dict, bytes)
 
 
 @CURATION_STAGES.register_module()
@@ -54,6 +55,10 @@ class Metadata(Stage):
             table[name.lower()] = (kind, f'field {name} of the source', (name.lower(),))
         self.table = {f'{prefix}{name}': entry for name, entry in table.items()}
         self.outputs = {name: Column(kind, meaning) for name, (kind, meaning, _) in self.table.items()}
+        self._asked_for = [f'{prefix}{name.lower()}' for name in fields or {}]
+
+    def asked_for(self) -> Sequence[str]:
+        return self._asked_for
 
     def run(self, records: Sequence[Record]) -> None:
         for record in records:
@@ -65,12 +70,15 @@ class Metadata(Stage):
 
 def _converted(value: Any, kind: str, column: str, name: str) -> Any:
     """The value as its column has it; None stays."""
-    if value is None or value == '' and kind != 'string':
+    # pandas stores what is missing as NaN, in columns of any type.
+    if value is None or value != value or value == '' and kind != 'string':
         return None
     try:
-        if kind == 'bool' and isinstance(value, str):
-            return _TRUTH[value.strip().lower()]
-        if kind.startswith('int') and float(value) != float(value):  # pandas stores missing whole numbers as NaN
+        if kind == 'bool':
+            return _TRUTH[value.strip().lower() if isinstance(value, str) else value]
+        if isinstance(value, _NOT_SINGLE) or isinstance(value, bool) and kind != 'string':
+            raise TypeError(f'is no {kind}')
+        if kind != 'string' and float(value) != float(value):
             return None
         converted = _whole(value) if kind.startswith('int') else TYPES[kind](value)
         if kind in _LARGEST and not -_LARGEST[kind] <= converted < _LARGEST[kind]:
@@ -85,4 +93,8 @@ def _converted(value: Any, kind: str, column: str, name: str) -> Any:
 def _whole(value: Any) -> int:
     """A whole number; one that is written as one is not rounded to the 53 bits of a float."""
     text = value.strip().lstrip('+-') if isinstance(value, str) else ''
-    return int(value) if isinstance(value, int) or text.isdecimal() else int(float(value))
+    if isinstance(value, int) or text.isdecimal():
+        return int(value)
+    if not float(value).is_integer():
+        raise ValueError('has a fraction')
+    return int(float(value))

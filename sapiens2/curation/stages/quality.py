@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 
 from sapiens2.curation.columns import Column, Record
+from sapiens2.curation.sizes import at_most
 from sapiens2.curation.stage import Stage
 from sapiens2.registry import CURATION_STAGES
 
@@ -37,8 +38,7 @@ class Quality(Stage):
 
 def _measured(picture: np.ndarray) -> Record:
     grey = cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY)
-    ratio = _SIDE / max(picture.shape[:2])
-    small = cv2.resize(grey, None, fx=ratio, fy=ratio, interpolation=cv2.INTER_AREA) if ratio < 1 else grey
+    small = at_most(grey, _SIDE)
     edges = cv2.Laplacian(small, cv2.CV_32F)
     ninths = [part for rows in np.array_split(edges, 3) for part in np.array_split(rows, 3, axis=1) if part.size]
     blue, green, red = (picture[..., channel].astype(np.float32) for channel in range(3))

@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 
 from sapiens2.curation.columns import Column, Record
+from sapiens2.curation.sizes import at_most
 from sapiens2.curation.stage import Stage
 from sapiens2.registry import CURATION_STAGES
 
@@ -51,9 +52,7 @@ def figures_of(picture: np.ndarray) -> np.ndarray:
     entropy: of the grey values, bits over 8. steep: share of steps between neighbours that are steep, of all that are
     not flat. thin: of the steep ones, those that are done within one pixel.
     """
-    ratio = _SIDE / max(picture.shape[:2])
-    if ratio < 1:
-        picture = cv2.resize(picture, None, fx=ratio, fy=ratio, interpolation=cv2.INTER_AREA)
+    picture = at_most(picture, _SIDE)
     grey = cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY)
     span = cv2.morphologyEx(grey, cv2.MORPH_GRADIENT, np.ones((3, 3), np.uint8)).astype(np.float32)
     flat = float((span <= _FLAT).mean())

@@ -10,6 +10,7 @@ from typing import Any, Optional
 import cv2
 import numpy as np
 
+from sapiens2.curation.arguments import Count
 from sapiens2.curation.columns import Column, Record
 from sapiens2.curation.stage import Stage
 from sapiens2.registry import CURATION_STAGES
@@ -43,7 +44,7 @@ class TextArea(Stage):
         'text_lines': Column('int32', 'lines or words'),
     }
 
-    def __init__(self, side: int = 640, threshold: float = 0.3, **kwargs: Any) -> None:
+    def __init__(self, side: Count = 640, threshold: float = 0.3, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.side, self.threshold = side, threshold
         self._session: Optional[Any] = None
