@@ -145,6 +145,10 @@ class Images(Job):
         return ['infer', 'all', str(self.scratch / 'images'), '--whole-image', '--model', 'tiny', '--device', 'cpu',
                 '--out', str(out)]
 
+    def result(self, out: Path) -> Any:
+        """The journal aside: its lines come as images get finished, by threads."""
+        return {name: value for name, value in super().result(out).items() if Path(name).name != 'journal.jsonl'}
+
 
 class Video(Job):
     def prepare(self) -> None:
@@ -158,7 +162,8 @@ class Video(Job):
         """Bytes of the frames, and times of the film's frames: its parts begin where a run went on."""
         films = {path.name: [frame.time for frame in open_video(VideoInput(str(path), 'film')).frames()]
                  for path in sorted(out.rglob('*.mp4'))}
-        return films, {name: value for name, value in super().result(out).items() if not name.endswith('.mp4')}
+        return films, {name: value for name, value in super().result(out).items()
+                       if not name.endswith('.mp4') and Path(name).name != 'journal.jsonl'}
 
 
 JOBS = {'train': Train, 'synth': Synth, 'curate': Curate, 'images': Images, 'video': Video}
