@@ -98,7 +98,7 @@ class Fault:
 
     def __str__(self) -> str:
         text = ': '.join(filter(None, (str(self.place), self.message)))
-        return f'{text}; {self.remedy}' if self.remedy else text
+        return f'{text.rstrip(".")}; {self.remedy}' if self.remedy else text
 
 
 class DataError(ValueError):
