@@ -160,7 +160,9 @@ def test_the_table_has_mean_and_spread_and_leaves_out_what_is_not_done(monkeypat
     keys = FIGURES['seg']
     text = markdown(args, [
         {**entry, 'seeds': [0, 1], 'minutes': [1.5, 2.0], 'figures': dict.fromkeys(keys, [10.0, 12.0])},
-        {**entry, 'name': 'B', 'seeds': [], 'minutes': [], 'figures': dict.fromkeys(keys, [])}])
+        {**entry, 'name': 'B', 'seeds': [], 'minutes': [], 'figures': dict.fromkeys(keys, [])}],
+        {'seg': dict.fromkeys(keys, 2.2)})
     assert '| A | 3.72 M | 0.323 G |' + ' 11.00 ± 1.41 |' * len(keys) + ' 0, 1 | 1.5, 2.0 |' in text
     assert '| B | 3.72 M | 0.323 G |' + ' - |' * len(keys) in text and 'pose' not in text
+    assert '| - | - |' + ' 2.20 |' * len(keys) in text
     assert all((ROOT / row.config).is_file() for row in ROWS)
