@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional, Union
 
 import numpy as np
 
+from sapiens2.apis.arguments import check_score
 from sapiens2.apis.box_table import BoxTable, load_boxes
 from sapiens2.apis.person_boxes import PersonBoxes, whole_image
 from sapiens2.detectors.base import PersonDetector
+from sapiens2.detectors.by_name import FACES
 from sapiens2.detectors.face_people import FacePeople
+
+_FACES_REMEDY = ('It finds people by their faces. Others: a detector (--detector), boxes (--boxes), or whole_image '
+                 '(--whole-image)')
 
 
 @dataclass
@@ -26,19 +31,22 @@ class BoxFinder:
             unknown image.
         source: what messages and results call the origin of the boxes.
         settings: what decides which boxes are found, in JSON's types; None where nothing tells.
+        remedy: what to do where nobody is found.
     """
 
     find: Callable[[int, Optional[Path], np.ndarray], Optional[PersonBoxes]]
     source: str
     settings: Optional[dict[str, Any]] = None
+    remedy: str = ''
 
 
-# A COCO JSON, a detector, or for each input a (people, 4) array of x1, y1, x2, y2; one array for a single input.
+# A COCO JSON, a detector, or for each input a (people, 4) array of x1, y1, x2, y2; for a single input one array, or
+# the four numbers of its one person.
 Boxes = Union[str, os.PathLike, PersonDetector, Sequence[Any], np.ndarray, BoxFinder]
 
 
 def box_finder(
-        boxes: Optional[Boxes], use_whole_image: bool, paths: Sequence[Optional[Path]],
+        boxes: Optional[Boxes], use_whole_image: bool, paths: Optional[Sequence[Optional[Path]]],
         score_thr: float = 0.0) -> BoxFinder:
     """How the people of each input are found.
 
@@ -46,15 +54,18 @@ def box_finder(
         boxes: a COCO JSON file, a detector, or arrays of boxes; a finder is returned as it is. With None, and not the
             whole image, people are found by their faces, if what that needs is installed.
         use_whole_image: take each image for one person.
-        paths: of the inputs, None for an image in memory.
+        paths: of the inputs, None for an image in memory; None if they are not known yet.
         score_thr: see ``load_boxes``.
 
     Raises:
-        ValueError: if both are given, or neither and there is no detector, if there are not as many arrays as inputs,
-            if a file is to be matched with images in memory, or if it knows none of the images.
+        TypeError: for boxes of another kind.
+        ValueError: for a threshold that is not in 0 to 1; if both are given, or neither and there is no detector, if
+            there are not as many arrays as inputs, if a file is to be matched with images in memory, or if it knows
+            none of the images.
     """
     if isinstance(boxes, BoxFinder):
         return boxes
+    check_score(score_thr, 'box_thr')
     if boxes is not None and use_whole_image:
         raise ValueError('boxes and whole_image both say where the people are: give one of them')
     if use_whole_image:
@@ -64,12 +75,17 @@ def box_finder(
         boxes = _default_detector()
     if isinstance(boxes, PersonDetector):
         name = type(boxes).__name__
-        return BoxFinder(lambda index, path, image: _detected(boxes, image, score_thr), name,
-                         {'source': name, 'score_thr': score_thr, **_settings(boxes)})
+        source, remedy = (FACES, _FACES_REMEDY) if isinstance(boxes, FacePeople) else (name, '')
+        return BoxFinder(lambda index, path, image: _detected(boxes, image, score_thr), source,
+                         {'source': name, 'score_thr': score_thr, **_settings(boxes)}, remedy)
     if not isinstance(boxes, (str, os.PathLike)):
+        if paths is None:
+            raise ValueError('boxes: arrays go with a list of inputs, and inputs is an iterator: give list(inputs), or '
+                             'a file of boxes or a detector')
         arrays = _box_arrays(boxes, len(paths))
         return BoxFinder(lambda index, path, image: PersonBoxes(arrays[index], np.ones(len(arrays[index]))),
                          'boxes of the caller')
+    paths = paths or []
     if None in paths:
         raise ValueError(f'{os.fspath(boxes)}: boxes in a file are matched by file name, which images in memory lack; '
                          'give an array of boxes for each image')
@@ -77,8 +93,11 @@ def box_finder(
     # A file without any image and box is what a detector writes that has found nobody.
     if paths and table.by_id and not any(_knows(table, path) for path in paths):
         known = [name for name in table.by_name or table.by_id][:3]
+        way = 'a list of detections names an image by its name without ending, as image_id' if not table.by_name else (
+            'file_name of its "images" has to end like the path of an input')
         raise ValueError(f'{table.source} knows none of the {len(paths)} images: it has {", ".join(known)}, '
-                         f'the inputs are {", ".join(path.name for path in paths[:3])}')
+                         f'the inputs are {", ".join(path.name for path in paths[:3])}. {way[0].upper()}{way[1:]}: '
+                         'change these names, or give the file that was made for these images')
     digest = hashlib.sha256(Path(boxes).read_bytes()).hexdigest()
     return BoxFinder(lambda index, path, image: _find_checked(table, path, image.shape[:2]), Path(table.source).name,
                      {'source': digest, 'score_thr': score_thr})
@@ -109,13 +128,27 @@ def _detected(detector: PersonDetector, image: np.ndarray, score_thr: float) -> 
                        below_threshold=int((~kept).sum()))
 
 
-def _box_arrays(boxes: Sequence[Any], count: int) -> list[np.ndarray]:
-    if count == 1 and np.ndim(boxes) == 2:
-        boxes = [boxes]
+def _is_list(value: Any) -> bool:
+    return hasattr(value, '__len__') and not isinstance(value, str)
+
+
+def _box_arrays(boxes: Any, count: int) -> list[np.ndarray]:
+    if isinstance(boxes, (Mapping, bytes)) or not hasattr(boxes, '__len__'):
+        raise TypeError('boxes must be a COCO JSON file, a detector, or for each image an array (people, 4) x1, y1, '
+                        f'x2, y2; got {type(boxes).__name__}')
+    if count == 1 and len(boxes):  # the people of one image, or one person
+        boxes = [boxes] if _is_list(boxes[0]) and len(boxes[0]) and not _is_list(boxes[0][0]) else boxes
+        boxes = boxes if _is_list(boxes[0]) else [[boxes]]
     if len(boxes) != count:
         raise ValueError(f'boxes holds {len(boxes)} arrays for {count} images; give one for each, (people, 4) x1, y1, '
-                         'x2, y2 in pixels')
-    arrays = [np.asarray(array, dtype=np.float64) for array in boxes]
+                         'x2, y2 in pixels, an empty one for an image without people')
+    arrays = []
+    for index, array in enumerate(boxes):
+        try:
+            arrays.append(np.asarray(array, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f'boxes[{index}] must be an array of numbers, (people, 4) x1, y1, x2, y2 in pixels; this '
+                             f'is {array!r:.80}') from error
     arrays = [array.reshape(0, 4) if array.size == 0 else array for array in arrays]
     for index, array in enumerate(arrays):
         if array.ndim != 2 or array.shape[1] != 4:

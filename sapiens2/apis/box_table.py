@@ -20,6 +20,7 @@ import numpy as np
 
 from sapiens2.apis.person_boxes import PersonBoxes
 from sapiens2.datasets.coco_json import is_crowd, objects
+from sapiens2.utils.image_list import describe_missing
 
 # No score or size of an image is larger.
 _LARGEST = 1e9
@@ -93,10 +94,17 @@ def load_boxes(path: str | Path, score_thr: float = 0.0) -> BoxTable:
         score_thr: boxes with a lower score are left out; boxes without a score are kept.
 
     Raises:
+        FileNotFoundError: if there is no such file.
         ValueError: if the file is neither; it names the file and what was expected.
     """
+    if not Path(path).exists():
+        raise FileNotFoundError(f'boxes (--boxes): {describe_missing(Path(path))}. It must be a JSON file in COCO '
+                                'format')
     try:
         content = json.loads(Path(path).read_text(encoding='utf-8-sig'))
+    except OSError as error:
+        raise ValueError(f'boxes (--boxes): {path} cannot be read: {error.strerror}. It must be a JSON file in COCO '
+                         'format') from error
     except (ValueError, RecursionError) as error:
         raise ValueError(f'{path}: boxes must be a JSON file in COCO format, but this is no JSON: {error}') from error
     if isinstance(content, Mapping) and {'images', 'annotations'} <= content.keys():

@@ -18,7 +18,7 @@ from sapiens2.apis.image_sources import image_sources
 from sapiens2.evaluation.probes.backbones import FeatureModel
 from sapiens2.evaluation.probes.extract import TOKENS, Padding, Pictures, default_batch_size, patches_inside
 from sapiens2.evaluation.probes.pictures import pca_pictures
-from sapiens2.utils.atomic import atomic_path
+from sapiens2.utils.atomic import atomic_path, check_folder
 from sapiens2.utils.choices import FEATURE_FORMATS
 from sapiens2.utils.image_io import ImageReadError
 from sapiens2.utils.progress import progress_bar
@@ -49,6 +49,7 @@ def write_features(model: FeatureModel, inputs: Any, out: str | Path, file_forma
     """
     if file_format not in FEATURE_FORMATS:
         raise UnknownNameError(unknown_name(file_format, FEATURE_FORMATS, 'format'))
+    check_folder(out)
     skipped: list[str] = []
     sources = image_sources(inputs, skipped, Path(out))
     if not sources:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import urllib.parse
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, Optional, Union
 
@@ -16,9 +16,11 @@ from sapiens2.apis.outputs import NUMBER_ENDINGS
 from sapiens2.utils.atomic import check_folder
 from sapiens2.utils.fetch import fetch, is_address
 from sapiens2.utils.image_io import pillow_to_bgr, read_image
-from sapiens2.utils.image_list import ImageFile, list_images, output_stems
+from sapiens2.utils.image_list import ImageFile, free_stem, list_images, output_stems
 
 ImageInput = Union[str, os.PathLike, np.ndarray, Image.Image]
+_ITEMS = (str, os.PathLike, np.ndarray, Image.Image)
+_KINDS = 'must be paths, or else arrays (H, W, 3) uint8 BGR and Pillow images'
 
 
 @dataclass(frozen=True)
@@ -66,38 +68,67 @@ class ImageSource:
 
 def _checked_array(pixels: np.ndarray, name: str) -> np.ndarray:
     """A grey or BGR array as (H, W, 3) BGR."""
+    is_picture = pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] == 3)
+    if not is_picture or pixels.dtype != np.uint8 or 0 in pixels.shape:
+        remedies = list(_conversions(pixels))
+        raise ValueError(f'{name}: an image array must be uint8 of shape (H, W, 3), BGR, or (H, W); this is '
+                         f'{pixels.dtype} of shape {pixels.shape}'
+                         + (f'. Convert it: {", ".join(remedies)}' if remedies else ''))
     if pixels.ndim == 2:
         pixels = np.repeat(pixels[..., None], 3, axis=2)
-    if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8 or 0 in pixels.shape:
-        raise ValueError(f'{name}: an image array must be uint8 of shape (H, W, 3), BGR, or (H, W); this is '
-                         f'{pixels.dtype} of shape {pixels.shape}')
     return np.ascontiguousarray(pixels)
 
 
+def _conversions(pixels: np.ndarray) -> Iterator[str]:
+    """What makes an image array of ``pixels`` where that is likely to be meant."""
+    if pixels.ndim == 3 and pixels.shape[2] == 4:
+        yield 'image[..., :3] leaves alpha out, if the others are BGR (image[..., 2::-1] if they are RGB)'
+    elif pixels.ndim == 3 and pixels.shape[2] == 1:
+        yield 'image[..., 0]'
+    elif pixels.ndim == 3 and pixels.shape[0] in (1, 3) and pixels.shape[2] != 3:
+        yield 'image.transpose(1, 2, 0)' if pixels.shape[0] == 3 else 'image[0]'
+    elif pixels.ndim == 4:
+        yield 'give the images one by one, list(images)'
+    if pixels.dtype == bool:
+        yield 'image.astype(np.uint8) * 255'
+    elif pixels.dtype == np.uint16:
+        yield '(image // 257).astype(np.uint8), if it uses all 16 bits'
+    elif pixels.dtype.kind == 'f':
+        yield '(image * 255).round().clip(0, 255).astype(np.uint8), if its values are 0 to 1'
+    elif pixels.dtype != np.uint8 and pixels.dtype.kind in 'iu':
+        yield 'image.astype(np.uint8), if its values are 0 to 255'
+
+
 def image_sources(
-        inputs: Union[ImageInput, Sequence[Any], Iterator[ImageSource]], missing: Optional[list[str]] = None,
+        inputs: Union[ImageInput, Sequence[Any], Iterator[Any]], missing: Optional[list[str]] = None,
         out_dir: Optional[Path] = None) -> Union[list[ImageSource], Iterator[ImageSource]]:
     """The images that ``inputs`` name, in order; those at addresses come last.
 
     Args:
         inputs: a path (image, folder with its sub-folders, glob, or ``.txt`` list of paths), an address (http, https),
-            an array
-            (H, W, 3) uint8 BGR or (H, W), a Pillow image, or a sequence of paths or of images. A list that this
-            function returned is returned as it is, as is an iterator of ``ImageSource``, whose items come as they go.
-        missing: takes a line for each path that leads to no image; without it they are an error.
+            an array (H, W, 3) uint8 BGR or (H, W), a Pillow image, or a sequence of paths or of images. A list that
+            this function returned is returned as it is. An iterator of any of these, or of ``ImageSource``, gives them
+            as it goes.
+        missing: takes a line for each path that leads to no image; without it they are an error. Of an iterator, such
+            paths are sources that cannot be read.
         out_dir: folder of results. Pictures in its folders of tasks are results of an earlier run, and no inputs.
 
     Raises:
         FileNotFoundError: for paths that lead to no image.
         OSError: if ``out_dir`` cannot be written to.
-        TypeError: if the inputs are none of these, or if paths and images are mixed.
-        ValueError: if results would be written among the inputs, or results in ``out_dir`` are named as inputs.
+        TypeError: if the inputs are none of these, or if paths and images are mixed in a list.
+        ValueError: if results would be written among the inputs, or results in ``out_dir`` are named as inputs; for an
+            empty name.
     """
     if out_dir is not None:
         check_folder(out_dir)
     if isinstance(inputs, Iterator):
-        return inputs
-    items = [inputs] if isinstance(inputs, (str, os.PathLike, np.ndarray, Image.Image)) else list(inputs)
+        return _as_they_go(inputs, out_dir)
+    if not isinstance(inputs, _ITEMS) and (
+            not isinstance(inputs, Iterable) or isinstance(inputs, (Mapping, bytes, bytearray))):
+        remedy = ': give list(inputs.values())' if isinstance(inputs, Mapping) else ''
+        raise TypeError(f'inputs {_KINDS}; got {type(inputs).__name__}{remedy}')
+    items = [inputs] if isinstance(inputs, _ITEMS) else list(inputs)
     if isinstance(inputs, np.ndarray) and inputs.ndim == 4:
         items = list(inputs)
     if all(isinstance(item, ImageSource) for item in items):
@@ -106,8 +137,7 @@ def image_sources(
         return [ImageSource(f'{index:06d}', pixels=item) for index, item in enumerate(items)]
     if not all(isinstance(item, (str, os.PathLike)) for item in items):
         kinds = sorted({type(item).__name__ for item in items})
-        raise TypeError('inputs must be paths, or else arrays (H, W, 3) uint8 BGR and Pillow images; got '
-                        + ', '.join(kinds))
+        raise TypeError(f'inputs {_KINDS}; got a list of {", ".join(kinds)}')
     urls = list(dict.fromkeys(item for item in items if isinstance(item, str) and is_address(item)))
     items = [item for item in items if item not in urls]
     files = list_images(items, missing=missing)
@@ -117,6 +147,29 @@ def image_sources(
     stems = output_stems([*files, *pages])
     return [*(ImageSource(stem, path=file.path) for file, stem in zip(files, stems)),
             *(ImageSource(stem, url=url) for url, stem in zip(urls, stems[len(files):]))]
+
+
+def _as_they_go(inputs: Iterator[Any], out_dir: Optional[Path]) -> Iterator[ImageSource]:
+    """The images that an iterator names, each when it is asked for.
+
+    Raises:
+        TypeError, ValueError: as ``image_sources``, when the iterator comes to it.
+    """
+    taken: set[str] = set()
+    for index, item in enumerate(inputs):
+        if isinstance(item, ImageSource):
+            yield item
+        elif isinstance(item, (np.ndarray, Image.Image)):
+            yield ImageSource(free_stem(f'{index:06d}', '', taken), pixels=item)
+        elif isinstance(item, (str, os.PathLike)):
+            missing: list[str] = []
+            sources = image_sources([item], missing, out_dir)
+            if missing:  # reading says why
+                sources.append(ImageSource(Path(item).stem or 'missing', path=Path(item)))
+            for source in sources:
+                yield replace(source, stem=free_stem(source.stem, source.file_name.suffix, taken))
+        else:
+            raise TypeError(f'inputs {_KINDS}; item {index} of the iterator is {type(item).__name__}')
 
 
 def _path_of(url: str) -> str:

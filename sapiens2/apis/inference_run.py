@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import itertools
+import math
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -160,7 +161,8 @@ class InferenceRun:
         if self.find_people is not None:
             self._find_people(image)
         parts = [(number, _Pass(group)) for number, group in enumerate(groups)
-                 if any('files' not in image.results[network.task] for network in group)]
+                 if any('files' not in image.results[network.task] and not image.results[network.task]['error']
+                        for network in group)]
         for _, part in parts:
             if part.group[0].task == 'pose':
                 part.crops = 0 if image.people is None else len(image.people.boxes)
@@ -175,10 +177,8 @@ class InferenceRun:
         index, source = numbered
         image = _Image(index, source, {task: _heading(network, source) for task, network in self.networks.items()})
         for task, journal in self.journals.items():
-            files = None if source.path is None else journal.finished(source.stem, source.path)
-            if files is not None:
-                image.results[task].update(files=files, finished_before=True)
-        if all('files' in result for result in image.results.values()):
+            self._look_up(image, task, journal)
+        if all('files' in result or result['error'] for result in image.results.values()):
             return image
         try:
             image.pixels = source.read()
@@ -189,6 +189,17 @@ class InferenceRun:
                 result['image_size'] = image.pixels.shape[:2]
         return image
 
+    def _look_up(self, image: _Image, task: str, journal: Journal) -> None:
+        """Note what an earlier run has left of one result, or that it has left another picture's in its place."""
+        source, result = image.source, image.results[task]
+        files = None if source.path is None else journal.finished(source.stem, source.path)
+        if files is not None:
+            result.update(files=files, finished_before=True, **journal.summary(source.stem))
+        elif (source.path or source.url) and journal.is_of_another(source.stem, source.path or source.url):
+            result['error'] = (f'{source.name}: {journal.folder / source.stem}.* are results of another picture of '
+                               'this name, which would be overwritten. Choose another folder for the results, or say '
+                               'that they may be: --overwrite (resume=False)')
+
     def _find_people(self, image: _Image) -> None:
         tasks = tasks_with_people(self.networks, self.outputs)
         try:
@@ -196,7 +207,8 @@ class InferenceRun:
         except ValueError as error:
             image.fail(str(error), tasks)
             return
-        image.people, texts = usable_people(found, self.find_people.source, image.pixels.shape[:2])
+        image.people, texts = usable_people(
+            found, self.find_people.source, image.pixels.shape[:2], self.find_people.remedy)
         for task in tasks:
             image.results[task].update(boxes_from=self.find_people.source, bboxes=image.people.boxes,
                                        bbox_scores=image.people.scores, **texts)
@@ -249,8 +261,16 @@ class InferenceRun:
                 raise
             result['error'] = f'{source.name}: its results cannot be written: {error}'
             return
-        if task in self.journals and source.path is not None:
-            self.journals[task].add(source.stem, source.path, result['files'])
+        if task in self.journals and (source.path or source.url):
+            self.journals[task].add(source.stem, source.path or source.url, result['files'], _summary(result))
+
+
+def _summary(result: Result) -> dict[str, Any]:
+    """What a later run that finds this result finished is to tell of its people."""
+    if result['task'] != 'pose':
+        return {}
+    return {'people': len(result['bboxes']), **{name: result[name] for name in (
+        'message', 'skipped_boxes', 'boxes_below_threshold')}}
 
 
 def _given_out(image: _Image) -> Iterator[Result]:
@@ -271,8 +291,8 @@ def _is_large(source: ImageSource) -> bool:
         return stated_pixels(source.path) > _LARGE
     if source.pixels is None:
         return False
-    width, height = source.pixels.size if isinstance(source.pixels, Image.Image) else source.pixels.shape[1::-1]
-    return width * height > _LARGE
+    # An array without height and width is reported when it is read, too.
+    return math.prod(source.pixels.size if isinstance(source.pixels, Image.Image) else source.pixels.shape[:2]) > _LARGE
 
 
 def tasks_with_people(tasks: Iterable[str], outputs: OutputOptions) -> list[str]:

@@ -11,17 +11,19 @@ from typing import Any, Optional, Union
 import numpy as np
 from mmengine.config import Config
 
+from sapiens2.apis.arguments import check_count, check_score, check_size, check_tasks
 from sapiens2.apis.box_finder import BoxFinder, Boxes, box_finder
 from sapiens2.apis.image_sources import ImageInput, ImageSource, image_sources
 from sapiens2.apis.inference_run import InferenceRun, Result, tasks_with_people
 from sapiens2.apis.journal import Journal
 from sapiens2.apis.outputs import OutputOptions, check_keypoints, check_packages, result_picture
 from sapiens2.apis.task_network import TaskNetwork, share_backbones
+from sapiens2.utils.atomic import check_folder
 from sapiens2.utils.devices import DTYPES, pick_device, pick_dtype
 from sapiens2.utils.suggest import check_names
 from sapiens2.version import __version__
 
-Inputs = Union[ImageInput, Sequence[ImageInput], Iterable[ImageSource]]
+Inputs = Union[ImageInput, Sequence[ImageInput], Iterable[Union[ImageInput, ImageSource]]]
 Weights = Union[str, os.PathLike, None]
 
 
@@ -33,7 +35,8 @@ class Sapiens2Inferencer:
 
     Args:
         task: 'pose', 'seg', 'normal', 'pointmap' or 'albedo'; or several of them.
-        model: name of a model ('sapiens2_1b', or '1b' for short), a config file, or a config.
+        model: name of a model ('sapiens2_1b', or '1b' for short), a config file, or a config. Default: 'sapiens2_1b',
+            and of an exported file what it holds.
         weights: checkpoint in any supported format, an exported network, or 'OWNER/REPOSITORY' of huggingface.co, see
             ``local_weights``; for several tasks a mapping from task to checkpoint. With None
             those that come with the package, which has some of 'sapiens2_tiny'; of another model they are random, and
@@ -50,17 +53,18 @@ class Sapiens2Inferencer:
         networks: task -> ``TaskNetwork``.
 
     Raises:
-        ValueError: for an unknown task, model, device or dtype; the nearest names are offered. For a dtype, int8
+        TypeError: for an argument of another kind.
+        ValueError: for an unknown task, model, device or dtype; the nearest names are offered. For a model, dtype, int8
             weights or streamed layers with an exported file that has others.
         NotEnoughMemory: see ``build_for_inference``.
     """
 
     def __init__(
-            self, task: Union[str, Sequence[str]], model: Union[str, os.PathLike, Config] = 'sapiens2_1b',
+            self, task: Union[str, Sequence[str]], model: Union[str, os.PathLike, Config, None] = None,
             weights: Union[Weights, Mapping[str, Weights]] = None, device: str = 'auto', dtype: str = 'auto',
             img_size: Optional[tuple[int, int]] = None, flip_test: Optional[bool] = None, stream_layers: str = 'auto',
             int8_weights: bool = False, trust_exported: bool = False) -> None:
-        tasks = (task,) if isinstance(task, str) else tuple(task)
+        tasks, img_size = check_tasks(task), check_size(img_size, 'img_size')
         if flip_test and 'pose' not in tasks:
             raise ValueError(f'flip_test is for pose, not for {", ".join(tasks)}')
         self.device = pick_device(device)
@@ -92,7 +96,7 @@ class Sapiens2Inferencer:
         An image that cannot be read, or whose results cannot have its name, has a result that says why.
 
         Args:
-            inputs: see ``image_sources``; an iterator of ``ImageSource`` is taken as it goes, without end if need be.
+            inputs: see ``image_sources``; an iterator is taken as it goes, without end if need be.
             boxes: pose: people's boxes, see ``box_finder``.
             whole_image: pose: take each image for one person.
             batch_size: crops or images that pass the network together. Default: 1 on a CPU, where more gain nothing,
@@ -104,7 +108,8 @@ class Sapiens2Inferencer:
                 memory without.
             resume: leave out what an earlier run has finished in ``out_dir``, with the same weights and settings, of
                 the same source file; its result has ``files`` and ``finished_before``, no values. Random weights are
-                never the same.
+                never the same. An image whose results would take the place of another image's has an error. Without,
+                all is made and overwritten.
 
         Yields:
             task, model, weights: names.
@@ -123,11 +128,18 @@ class Sapiens2Inferencer:
                 (3, 3) where ``outputs`` has one; mask (H, W) bool, people, where seg ran just before.
 
         Raises:
+            TypeError: for an argument of another kind.
             ValueError: for pose without boxes where no detector is installed, and for boxes that fit none of the
-                inputs.
+                inputs; for an argument out of its range, and an empty name of a file or folder.
             FileNotFoundError: for paths that lead to no image.
             OSError: if ``out_dir`` cannot be written to.
         """
+        if not isinstance(outputs, OutputOptions):
+            raise TypeError(f'outputs must be OutputOptions(...) of sapiens2.apis.outputs, got {outputs!r:.40}')
+        size = (1 if self.device.type == 'cpu' else 8) if batch_size is None else check_count(batch_size, 'batch_size')
+        check_score(box_thr, 'box_thr')
+        if out_dir is not None:
+            check_folder(out_dir)
         folder = None if out_dir is None else Path(out_dir)
         if 'pose' in self.networks:
             check_keypoints(self.networks['pose'].dataset_meta, outputs)
@@ -136,13 +148,12 @@ class Sapiens2Inferencer:
         sources = image_sources(inputs, out_dir=folder)
         find_people = None
         if tasks_with_people(self.networks, outputs):
-            paths = [source.file_name for source in sources] if isinstance(sources, list) else []
+            paths = [source.file_name for source in sources] if isinstance(sources, list) else None
             find_people = box_finder(boxes, whole_image, paths, box_thr)
         elif boxes is not None or whole_image:
             raise ValueError(f'boxes and whole_image are for pose, and for seg with the format people; '
                              f'{", ".join(self.networks)} sees the whole image in any case')
         journals = {} if folder is None else self._journals(folder, outputs, find_people, resume)
-        size = batch_size or (1 if self.device.type == 'cpu' else 8)
         return InferenceRun(self.networks, find_people, size, folder, outputs, journals,
                             keep_values or folder is None)(sources)
 
@@ -161,6 +172,5 @@ class Sapiens2Inferencer:
 
     def _journals(self, folder: Path, outputs: OutputOptions, find_people: Optional[BoxFinder],
                   resume: bool) -> dict[str, Journal]:
-        """Journals of the tasks whose results could be made again."""
-        settings = {task: self.settings(task, outputs, find_people) for task in self.networks}
-        return {task: Journal(folder / task, known, resume) for task, known in settings.items() if known is not None}
+        return {task: Journal(folder / task, self.settings(task, outputs, find_people), resume)
+                for task in self.networks}

@@ -43,22 +43,23 @@ def box_fault(box: np.ndarray, height: int, width: int) -> Optional[str]:
 
 
 def cut_boxes(boxes: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Boxes (..., 4) float32 as the data set cuts those that networks are trained on: at the centres of the last pixels.
+    """Boxes (..., 4) float32, cut as the data set cuts those that networks are trained on.
 
-    Of a side of one pixel all is kept.
+    That is at the centres of the last pixels. Of a side of one pixel all is kept.
     """
     edge = max(width - 1, 1), max(height - 1, 1)
     return np.clip(boxes, 0, edge + edge).astype(np.float32)
 
 
-def usable_people(found: Optional[PersonBoxes], source: str,
-                  size: tuple[int, int]) -> tuple[PersonBoxes, dict[str, Any]]:
+def usable_people(found: Optional[PersonBoxes], source: str, size: tuple[int, int],
+                  remedy: str = '') -> tuple[PersonBoxes, dict[str, Any]]:
     """The usable boxes, and what a result says of the others.
 
     Args:
         found: None for an image that ``source`` does not know.
         source: where boxes come from.
         size: (H, W) of the image.
+        remedy: what to do where nobody is found.
 
     Returns:
         People, and ``skipped_boxes``, ``boxes_below_threshold`` and ``message`` of a result.
@@ -68,9 +69,11 @@ def usable_people(found: Optional[PersonBoxes], source: str,
         message = f'no people: {source} does not know this image'
         found = PersonBoxes(np.zeros((0, 4)), np.zeros(0))
     elif not len(found.boxes):
-        message = f'no people: {source} has no box for this image'
+        message = f'no people: the detector {source!r} has found nobody' if remedy else (
+            f'no people: {source} has no box for this image')
         if found.below_threshold:
             message += f' with a score that is high enough ({found.below_threshold} below)'
+        message += remedy and f'. {remedy}'
     faults = [box_fault(box, *size) for box in found.boxes]
     kept = [index for index, fault in enumerate(faults) if fault is None]
     skipped = [f'box {index} (x1, y1, x2, y2) = {np.round(found.boxes[index], 2).tolist()} {fault}'

@@ -15,10 +15,10 @@ from torch import nn
 
 from sapiens2.apis.journal import content_id
 from sapiens2.apis.outputs import FIELD_OF_TASK
-from sapiens2.utils.task_models import (check_task, dataset_meta, inference_pipeline, model_name, set_image_size,
-                                       task_config)
+from sapiens2.utils.task_models import (DEFAULT_MODEL, check_task, dataset_meta, inference_pipeline, model_name,
+                                       set_image_size, task_config)
 from sapiens2.export.exported_network import ExportedNetwork
-from sapiens2.export.formats import is_exported
+from sapiens2.export.formats import check_not_renamed, is_exported
 from sapiens2.models.checkpoints.build import RANDOM
 from sapiens2.models.checkpoints.describe import LAST_LAYERS
 from sapiens2.models.checkpoints.hub import local_weights
@@ -49,24 +49,31 @@ class TaskNetwork:
         file_dtype: what an exported file computes in, 'fp32' for instance; None for other networks.
     """
 
-    def __init__(self, task: str, model: Union[str, os.PathLike, Config], weights: Union[str, os.PathLike, None],
+    def __init__(self, task: str, model: Union[str, os.PathLike, Config, None], weights: Union[str, os.PathLike, None],
                  device: torch.device, dtype: torch.dtype, img_size: Optional[tuple[int, int]] = None,
                  flip_test: Optional[bool] = None, stream_layers: str = 'auto', int8_weights: bool = False,
                  trust_exported: bool = False) -> None:
         self.task = check_task(task)
-        if weights is None and isinstance(model, str) and not model.endswith('.py'):
-            weights = embedded_weights(task, model_name(task, model))
+        if weights is not None and not os.fspath(weights):
+            raise ValueError('weights: the name of the file is empty')
+        chosen = DEFAULT_MODEL if model is None else model
+        if weights is None and isinstance(chosen, str) and not chosen.endswith('.py'):
+            weights = embedded_weights(task, model_name(task, chosen))
         self.weights = None if weights in (None, RANDOM) else local_weights(weights)
         self.weights_name = RANDOM if self.weights is None else self.weights.name
         exported = ExportedNetwork(self.weights, device, trust_exported) if is_exported(self.weights) else None
+        if self.weights is not None:
+            check_not_renamed(self.weights)
         self.file_dtype = None if exported is None else exported.info['dtype']
         if exported is not None:
             if int8_weights or stream_layers == 'always':
                 raise ValueError(f'{self.weights}: an exported file has its weights as they were written: leave out '
                                  'int8_weights (--int8-weights) and stream_layers (--stream-layers)')
             self.cfg = exported.config(task, img_size)
+            if model is not None:
+                _check_model(task, model, exported)
         else:
-            self.cfg = task_config(task, model)
+            self.cfg = task_config(task, chosen)
             if img_size is not None:
                 set_image_size(self.cfg, img_size)
         if flip_test is not None and task == 'pose':
@@ -133,6 +140,17 @@ class TaskNetwork:
             'keypoint_scores': np.concatenate([np.zeros((0, count), np.float32)]
                                               + [person.keypoint_scores.float().cpu().numpy() for person in found]),
         }
+
+
+def _check_model(task: str, model: Union[str, os.PathLike, Config], exported: ExportedNetwork) -> None:
+    """
+    Raises:
+        ValueError: if an exported file holds another network than ``model``.
+    """
+    arch = task_config(task, model).model.backbone.get('arch')
+    if arch is not None and arch != exported.info['model']:
+        raise ValueError(f'{exported.path}: holds the network {exported.info["model"]}, not {arch}: name it as '
+                         'the model (--model) or none, or give the weights of the other one')
 
 
 def _predict_in_float32(head: nn.Module) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from sapiens2.cli.arguments import positive, positive_number
+from sapiens2.cli.infer_arguments import not_empty, some_path
 from sapiens2.cli.infer_weights import RANDOM
 from sapiens2.export.formats import FORMATS
 from sapiens2.utils.tasks import TASKS, unknown_task
@@ -28,11 +28,11 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
                                    description=_DESCRIPTION, epilog=_EPILOG,
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('task', metavar='TASK', type=_task, help=', '.join(TASKS))
-    parser.add_argument('target', metavar='OUT', type=Path, help='file to write')
+    parser.add_argument('target', metavar='OUT', type=some_path, help='file to write')
     which = parser.add_mutually_exclusive_group()
     which.add_argument('--model', metavar='NAME', default='sapiens2_1b', help='default: %(default)s')
-    which.add_argument('--config', metavar='CONFIG', type=Path, help='config file, in place of --model')
-    parser.add_argument('--weights', metavar='FILE',
+    which.add_argument('--config', metavar='CONFIG', type=some_path, help='config file, in place of --model')
+    parser.add_argument('--weights', metavar='FILE', type=not_empty,
                         help='checkpoint, or "random" for an untrained network (default: what comes with the package)')
     parser.add_argument('--format', choices=FORMATS, help='default: by the ending of OUT')
     parser.add_argument('--img-size', metavar=('H', 'W'), type=positive, nargs=2,
@@ -47,8 +47,9 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument('--device', default='cpu',
                         help='that AOTInductor compiles for, and where the file is checked (default: %(default)s)')
     parser.add_argument('--licence', metavar='TEXT', help='of the weights, for the description in the file')
-    parser.add_argument('--pictures', metavar='FILE', nargs='+', type=Path, default=[],
-                        help='compare on these (default: noise)')
+    parser.add_argument('--pictures', metavar='FILE', nargs='+', type=not_empty, default=[],
+                        help='compare on the first of these, files or folders: as many as --batch, or two (default: '
+                             'noise)')
     parser.add_argument('--tolerance', metavar='SHARE', type=positive_number,
                         help='largest mean difference, as a share of the mean size of the values (default: 0.001 for '
                              'fp32, 0.05 for others)')

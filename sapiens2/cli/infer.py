@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sapiens2.cli.arguments import positive
+from sapiens2.cli.infer_arguments import chosen_tasks, not_empty, score, some_path, task_names
 from sapiens2.cli.infer_weights import RANDOM, tasks_by_backbone, weights_by_task
 from sapiens2.cli.output_options import add_output_options, output_options
 from sapiens2.cli.video_options import add_video_options, video_options
 from sapiens2.export.formats import is_exported
 from sapiens2.utils.choices import OUTPUT_FORMATS
 from sapiens2.utils.memory import STREAMING
-from sapiens2.utils.tasks import TASKS, unknown_task
+from sapiens2.utils.tasks import TASKS
 
 if TYPE_CHECKING:
     from sapiens2.apis.outputs import OutputOptions
@@ -38,20 +39,22 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     """Add the verb to the command."""
     parser = subparsers.add_parser('infer', help='run a task on photographs and videos', description=_DESCRIPTION,
                                    epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('task', metavar='TASK', type=_task, help=', '.join(TASKS) + ' or all')
-    parser.add_argument('inputs', metavar='INPUT', nargs='+',
+    parser.add_argument('task', metavar='TASK', type=task_names,
+                        help=', '.join(TASKS) + ', several with commas between (seg,normal), or all')
+    parser.add_argument('inputs', metavar='INPUT', nargs='+', type=not_empty,
                         help='image or video, folder (with its sub-folders), glob, address (https://..., rtsp://...), '
                              'camera:0, or .txt with one of these a line')
-    parser.add_argument('--out', metavar='DIR', type=Path, required=True, help='folder for the results')
+    parser.add_argument('--out', metavar='DIR', type=some_path, required=True, help='folder for the results')
     parser.add_argument('--overwrite', action='store_true', help='make again what is finished in DIR')
     model = parser.add_argument_group('network')
     which = model.add_mutually_exclusive_group()
-    which.add_argument('--model', metavar='NAME', default='sapiens2_1b',
-                       help='default: %(default)s; "tiny" comes with weights, of little use but at once')
-    which.add_argument('--config', metavar='CONFIG', type=Path, help='config file, in place of --model')
-    model.add_argument('--weights', metavar='FILE', action='append', default=[],
+    which.add_argument('--model', metavar='NAME', type=not_empty,
+                       help='default: sapiens2_1b, or what an exported file holds; "tiny" comes with weights, of '
+                            'little use but at once')
+    which.add_argument('--config', metavar='CONFIG', type=some_path, help='config file, in place of --model')
+    model.add_argument('--weights', metavar='FILE', action='append', default=[], type=not_empty,
                        help='checkpoint, exported network, OWNER/REPOSITORY of huggingface.co, or "random" for an '
-                            'untrained network; for "all" give it once for each task as TASK=FILE')
+                            'untrained network; for several tasks give it once for each task as TASK=FILE')
     model.add_argument('--trust-exported', action='store_true',
                        help='open .pt2 and .ts files, which can run code, as weights')
     model.add_argument('--img-size', metavar=('H', 'W'), type=positive, nargs=2,
@@ -67,14 +70,14 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
 
 def _add_people(group: Any) -> None:
     people = group.add_mutually_exclusive_group()
-    people.add_argument('--boxes', metavar='COCO.json', type=Path,
+    people.add_argument('--boxes', metavar='COCO.json', type=some_path,
                         help='boxes of people, COCO annotations or detection results')
-    people.add_argument('--detector', metavar='NAME',
+    people.add_argument('--detector', metavar='NAME', type=not_empty,
                         help='who finds people: "faces" (default where it is installed), an ONNX file of '
                              'RTMDet or YOLOX, or a folder with a detector of transformers, such as RT-DETR')
     people.add_argument('--whole-image', action='store_true', help='take each image for one person')
-    group.add_argument('--box-thr', metavar='SCORE', type=float, default=0.3,
-                       help='leave out boxes with a lower score (default: %(default)s)')
+    group.add_argument('--box-thr', metavar='SCORE', type=score, default=0.3,
+                       help='leave out boxes with a lower score, 0 to 1 (default: %(default)s)')
 
 
 def _add_machine(group: Any) -> None:
@@ -93,12 +96,6 @@ def _add_machine(group: Any) -> None:
                         help='CPU: hold weights in int8, half the memory of bf16, results a little off')
 
 
-def _task(text: str) -> str:
-    if text not in (*TASKS, 'all'):
-        raise argparse.ArgumentTypeError(unknown_task(text, (*TASKS, 'all')))
-    return text
-
-
 def run(args: argparse.Namespace) -> int:
     """Run the tasks, those that share a backbone together; 1 if something was skipped, else 0."""
     from sapiens2.utils.light_imports import import_mmengine
@@ -106,17 +103,18 @@ def run(args: argparse.Namespace) -> int:
     from sapiens2.apis.image_sources import image_sources
     from sapiens2.apis.inference_run import tasks_with_people
     from sapiens2.apis.outputs import collect_coco
-    from sapiens2.utils.task_models import model_name
+    from sapiens2.utils.task_models import DEFAULT_MODEL, model_name
     from sapiens2.apis.video.inputs import split_videos
     from sapiens2.apis.video.records import frame_stems
     from sapiens2.cli.infer_report import Report
     from sapiens2.cli.infer_shards import run_shards
     from sapiens2.cli.infer_work import find_boxes, run_tasks
-    tasks = TASKS if args.task == 'all' else (args.task,)
+    from sapiens2.utils.image_list import describe_missing
+    tasks, model = chosen_tasks(args.task), args.model or DEFAULT_MODEL
     outputs = output_options(args)
     video_options(args)
     if args.config is not None and len(tasks) > 1:
-        raise ValueError('--config describes one task; with "all" name a --model')
+        raise ValueError('--config describes one task; for several name a --model')
     people = tasks_with_people(tasks, outputs)
     if not people and (args.boxes is not None or args.detector or args.whole_image):
         raise ValueError('--boxes, --detector and --whole-image are for pose, and for seg with --also people; not for '
@@ -124,11 +122,14 @@ def run(args: argparse.Namespace) -> int:
     if args.flip_test and 'pose' not in tasks:
         raise ValueError(f'--flip-test is for pose, not for {args.task}')
     for task in () if args.config else tasks:
-        model_name(task, args.model)  # an unknown one is said before anything else
-    weights = weights_by_task(tasks, args.weights, None if args.config else args.model)
+        model_name(task, model)  # an unknown one is said before anything else
+    weights = weights_by_task(tasks, args.weights, None if args.config else model)
     report = Report(args.box_thr)
     missing: list[str] = []
     videos, others = split_videos(args.inputs)
+    absent = [video for video in videos if video.is_file and not Path(video.name).exists()]
+    missing += [describe_missing(Path(video.name)) for video in absent]
+    videos = [video for video in videos if video not in absent]
     sources = image_sources(others, missing, args.out)
     if not sources and not videos:
         raise FileNotFoundError('\n'.join(missing) or 'there is no image or video among the inputs')
@@ -168,8 +169,9 @@ def _check(args: argparse.Namespace, tasks: Sequence[str], weights: Mapping[str,
         ValueError, ImportError: for results that cannot be made or written as asked for.
     """
     from sapiens2.apis.outputs import check_keypoints, check_packages
-    from sapiens2.utils.task_models import dataset_meta, task_config
+    from sapiens2.utils.task_models import DEFAULT_MODEL, dataset_meta, task_config
     from sapiens2.apis.video.extra import import_assignment, import_av
+    from sapiens2.cli.infer_work import check_detector
     for name in (*args.also, *(args.only or ())):
         if not any(name in OUTPUT_FORMATS[task] for task in tasks):
             owners = [task for task, formats in OUTPUT_FORMATS.items() if name in formats]
@@ -178,9 +180,11 @@ def _check(args: argparse.Namespace, tasks: Sequence[str], weights: Mapping[str,
         raise ValueError(f'--keypoints is for pose, not for {args.task}')
     if args.camera is not None and 'pointmap' not in tasks:
         raise ValueError(f'--camera is for pointmap, not for {args.task}')
+    if args.detector is not None:
+        check_detector(args.detector)
     check_packages(tasks, outputs)
     if 'pose' in tasks and not is_exported(weights['pose']):
-        check_keypoints(dataset_meta('pose', task_config('pose', args.config or args.model)), outputs)
+        check_keypoints(dataset_meta('pose', task_config('pose', args.config or args.model or DEFAULT_MODEL)), outputs)
     if has_videos:
         import_av()
         if 'pose' in tasks:

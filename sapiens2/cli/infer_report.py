@@ -43,6 +43,7 @@ class Report:
     box_thr: float = 0.3
     problems: list[str] = field(default_factory=list)
     counts: dict[str, _Count] = field(default_factory=dict)
+    has_frames: bool = False
     # Progress and problems go to the error output, apart from what other programs may read.
     console: Console = field(default_factory=lambda: Console(stderr=True))
 
@@ -51,27 +52,30 @@ class Report:
         """Pass ``results`` on with a progress bar; count them, and name what was skipped at once."""
         made = 0
         start = time.perf_counter()
+        before = {task: count.seconds for task, count in self.counts.items()}
         with progress_bar(self.console, TextColumn('{task.fields[rate]}')) as progress:
             bar = progress.add_task(name, total=total, rate='')
             for result in results:
                 count = self.counts.setdefault(result['task'], _Count())
                 self._add(count, result)
-                count.seconds = time.perf_counter() - start
+                seconds = time.perf_counter() - start
+                count.seconds = before.get(result['task'], 0.0) + seconds
                 made += 'finished_before' not in result
-                rate = made / count.seconds
+                rate = made / seconds
                 progress.update(bar, advance=1, rate=_rate(rate))
                 yield result
 
     def _add(self, count: _Count, result: Mapping[str, Any]) -> None:
         task = result['task']
         count.images += 1
+        self.has_frames |= result.get('frame') is not None
         if result['error'] is not None:
             count.failed += 1
             self.add_problem(f'{task}: {result["error"]}')
-        elif 'finished_before' in result:
-            count.finished_before += 1
-        elif task == 'pose':
-            count.people += len(result['bboxes'])
+            return
+        count.finished_before += 'finished_before' in result
+        if task == 'pose' and 'message' in result:  # journals of older runs tell nothing of people
+            count.people += result['people'] if 'people' in result else len(result['bboxes'])
             count.without_people += result['message'] is not None
             count.skipped_boxes += len(result['skipped_boxes'])
             count.boxes_below_threshold += result['boxes_below_threshold']
@@ -101,8 +105,10 @@ class Report:
                 self.console.print(f'{task}: boxes left out because their score is below {self.box_thr:g} (--box-thr): '
                                    f'{count.boxes_below_threshold}', style='yellow', highlight=False, soft_wrap=True)
             if count.without_people:
-                self.console.print(f'{task}: images without people ("message" in the JSON of each says why): '
-                                   f'{count.without_people}', style='yellow', highlight=False, soft_wrap=True)
+                place = '"message" in the JSON of each' + (
+                    ", of a frame in its line of the film's .jsonl," if self.has_frames else '')
+                self.console.print(f'{task}: images without people ({place} says why): {count.without_people}',
+                                   style='yellow', highlight=False, soft_wrap=True)
             if count.finished_before:
                 self.console.print(f'{task}: finished before by the same model and settings (--overwrite makes them '
                                    f'again): {count.finished_before}', highlight=False, soft_wrap=True)

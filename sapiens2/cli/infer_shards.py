@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from sapiens2.cli.infer_report import Report
 
 # Of a result, what the report needs; the rest is files by now.
-_BRIEF = ('task', 'path', 'error', 'files', 'finished_before', 'bboxes', 'message', 'skipped_boxes',
-          'boxes_below_threshold')
+_BRIEF = ('task', 'path', 'error', 'files', 'finished_before', 'people', 'bboxes', 'message',
+          'skipped_boxes', 'boxes_below_threshold', 'frame')
 _RESULT, _PROBLEM, _NOTE, _END = 'result', 'problem', 'note', 'end'
 _SECONDS = 1.0
 

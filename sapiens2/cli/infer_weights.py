@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Optional
 
-from sapiens2.export.formats import is_exported
+from sapiens2.export.formats import check_not_renamed, is_exported
 from sapiens2.utils.tasks import TASKS
 
 RANDOM = 'random'
@@ -28,6 +29,8 @@ def weights_by_task(tasks: Sequence[str], given: Sequence[str], model: Optional[
     for text in given:
         task, separator, file = text.partition('=')
         if separator and task in TASKS:
+            if not file:
+                raise ValueError(f'--weights {text}: no file behind the task')
             single[task] = file
         elif common is None:
             common = text
@@ -46,7 +49,10 @@ def weights_by_task(tasks: Sequence[str], given: Sequence[str], model: Optional[
                          f'and where they are; `--model tiny` has weights that come with the package; `--weights '
                          f'{RANDOM}` runs an untrained network')
     # Now, not when the tasks before it are done.
-    return {task: file if file == RANDOM else str(local_weights(file)) for task, file in chosen.items()}
+    files = {task: file if file == RANDOM else str(local_weights(file)) for task, file in chosen.items()}
+    for file in files.values():
+        check_not_renamed(Path(file))
+    return files
 
 
 def tasks_by_backbone(weights: Mapping[str, str]) -> list[list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
 from sapiens2.cli.output_options import output_options
@@ -26,6 +27,24 @@ def find_boxes(args: argparse.Namespace, sources: Sequence[ImageSource], device:
     from sapiens2.apis.box_finder import box_finder
     return box_finder(args.boxes or _detector(args, device), args.whole_image, [source.file_name for source in sources],
                       args.box_thr)
+
+
+def check_detector(name: str) -> None:
+    """Look whether a detector can be there, before what runs it is loaded, which takes seconds.
+
+    Raises:
+        FileNotFoundError: if there is no such file or folder, or none with a detector.
+    """
+    from sapiens2.detectors.by_name import FACES
+    from sapiens2.utils.image_list import describe_missing
+    path = Path(name)
+    # A repository in the local cache of Hugging Face.
+    is_repository = len(path.parts) == 2 and not path.suffix and not path.is_absolute() and not path.parent.exists()
+    if name == FACES or is_repository or path.is_file() or (path / 'config.json').is_file():
+        return
+    fault = f'{path}: no detector in this folder: it has no config.json' if path.is_dir() else describe_missing(path)
+    raise FileNotFoundError(f'--detector {fault}. Give "{FACES}", an ONNX file, or the folder of a detector of '
+                            'transformers; nothing is downloaded')
 
 
 def _detector(args: argparse.Namespace, device: str) -> Optional[PersonDetector]:

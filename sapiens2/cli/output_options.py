@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from sapiens2.cli.infer_arguments import not_empty, score
 from sapiens2.utils.choices import DEFAULT_FORMATS, KEYPOINT_SETS, OUTPUT_FORMATS
 from sapiens2.utils.suggest import unknown_name
 
@@ -27,11 +28,11 @@ def add_output_options(group: argparse._ActionsContainer) -> None:
                        help=f'pose: also give the key points as {", ".join(KEYPOINT_SETS)}')
     group.add_argument('--exact-keypoints', action='store_true',
                        help='with --keypoints: leave out points whose counterpart is only near by anatomy')
-    group.add_argument('--camera', metavar='K.json',
+    group.add_argument('--camera', metavar='K.json', type=not_empty,
                        help='pointmap: intrinsics of the pictures, a file or fx,fy,cx,cy in pixels')
     group.add_argument('--no-pictures', action='store_true', help='write numbers only')
-    group.add_argument('--score-thr', metavar='SCORE', type=float, default=0.3,
-                       help='do not draw key points with a lower score (default: %(default)s)')
+    group.add_argument('--score-thr', metavar='SCORE', type=score, default=0.3,
+                       help='do not draw key points with a lower score, 0 to 1 (default: %(default)s)')
 
 
 def output_options(args: argparse.Namespace) -> OutputOptions:

@@ -24,6 +24,7 @@ from sapiens2.export.writers import Job, write
 from sapiens2.utils.atomic import atomic_path
 from sapiens2.utils.devices import DTYPES, dtype_named, pick_device
 from sapiens2.utils.image_io import read_image
+from sapiens2.utils.image_list import list_images
 from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
 # A size that torch's tracer takes for one among many, as it does not with 1.
@@ -53,7 +54,8 @@ def export_network(
         opset: of ONNX; default: torch's.
         device: that AOTInductor compiles for, and where all is checked.
         licence: of the weights, for the description; default: where it is known.
-        pictures: files to check with; default: noise, smooth and rough.
+        pictures: files and folders to check with, of which the first ``batch``, or two, are taken; default: noise,
+            smooth and rough.
         tolerance: see ``TOLERANCE``.
         force: overwrite ``target``.
 
@@ -62,6 +64,7 @@ def export_network(
 
     Raises:
         FileExistsError: if ``target`` exists, without ``force``.
+        FileNotFoundError: for pictures that are not there.
         ValueError: for a format, dtype or size that does not go together; a picture that cannot be read.
         ImportError: if a package is missing, with what installs it.
     """
@@ -71,13 +74,15 @@ def export_network(
         raise ValueError(f'opset is a version of ONNX, and {FORMATS[kind].title} has none: leave it out')
     if target.exists() and not force:
         raise FileExistsError(f'{target}: is there already: --force overwrites it')
+    files = [file.path for file in list_images(pictures)][:batch or _EXAMPLES]
+    read = [read_image(path) for path in files]
     place = pick_device(device)
     network = TaskNetwork(task, model, weights, place, dtype_named(short), img_size, stream_layers='never')
     if batch is None and getattr(network.model.backbone, 'tokenizer', None) is not None:
         raise ValueError('the tokenizer works on windows in groups, so the number of images at a time has to be known: '
                          'give it, --batch 1')
     raw = RawNetwork(network.model, with_preprocessing).eval()
-    images = _images(network, raw, pictures, batch or _EXAMPLES)
+    images = _images(network, raw, read, batch or _EXAMPLES)
     with torch.inference_mode():
         outputs = raw(images[:1])
     info = export_info(
@@ -93,7 +98,7 @@ def export_network(
     exported = ExportedNetwork(target, place, trust=True)
     batches = [images[:1], images] if batch is None else [images]
     report = {'file': str(target), 'bytes': sum(path.stat().st_size for path in files_of(target)),
-              'checked_on': [str(path) for path in pictures] or 'noise', 'device': place.type,
+              'checked_on': [str(path) for path in files] or 'noise', 'device': place.type,
               **{key: value for key, value in info.items() if key != 'config'},
               **check(OUTPUTS[task], raw, lambda batch: _as_list(exported(batch)[0]), batches,
                       TOLERANCE[short] if tolerance is None else tolerance)}
@@ -133,11 +138,11 @@ def _write_in_place(kind: str, job: Job, target: Path) -> None:
             os.replace(path, target.with_name(path.name))
 
 
-def _images(network: TaskNetwork, raw: RawNetwork, pictures: Sequence[Union[str, os.PathLike]], count: int) -> Tensor:
+def _images(network: TaskNetwork, raw: RawNetwork, pictures: Sequence[np.ndarray], count: int) -> Tensor:
     """(count, 3, H, W) network inputs, made of pictures, again from the first where there are fewer, or of noise."""
     height, width = network.model.backbone.img_size
     if pictures:
-        grey_levels = torch.stack([_prepared(network, read_image(path)) for path in pictures])
+        grey_levels = torch.stack([_prepared(network, picture) for picture in pictures])
     else:
         random = np.random.default_rng(0)
         rough = torch.from_numpy(random.integers(0, 256, (count, 3, height, width), dtype=np.uint8))

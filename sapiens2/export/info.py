@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from mmengine.config import Config
 
+from sapiens2.export.formats import head_of, unusable
 from sapiens2.utils.task_models import set_image_size, task_config
 from sapiens2.utils.foreign_config import check_foreign_config
 from sapiens2.utils.model_index import load_model_index
@@ -79,7 +80,7 @@ def archive_info(path: Path) -> Info:
             name = next((name for name in archive.namelist() if name.endswith(f'/extra/{ENTRY_FILE}')), None)
             return parse_info(archive.read(name).decode() if name else None, path)
     except zipfile.BadZipFile as error:
-        raise ValueError(f'{path}: is damaged, or no archive of torch: {error}') from error
+        raise ValueError(unusable(path, 'torch', head_of(path).startswith(b'PK'))) from error
 
 
 def exported_config(info: Info, task: str, img_size: Optional[tuple[int, int]], path: Path) -> Config:

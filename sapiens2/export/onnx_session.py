@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Union
 
-from sapiens2.export.formats import EXTRA
+from sapiens2.export.formats import EXTRA, has_onnx_start, head_of, unusable
 
 CPU = 'CPUExecutionProvider'
 _PROVIDERS = {'cpu': CPU, 'cuda': 'CUDAExecutionProvider'}
@@ -48,5 +48,6 @@ def open_session(path: Union[str, PathLike[str]], device: str = 'cpu', threads: 
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=chosen)
     except Exception as error:  # its exceptions have no public base class
-        text = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ValueError(f'{path}: onnxruntime cannot open it: {text}') from error
+        file, text = Path(path), (str(error).splitlines() or [type(error).__name__])[0]
+        fault = unusable(file, 'ONNX', has_onnx_start(head_of(file)))
+        raise ValueError(f'{fault}. onnxruntime says: {text}') from error

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sapiens2.export.formats import EXTRA, FORMATS
+from sapiens2.export.formats import EXTRA, FORMATS, head_of, unusable
 from sapiens2.export.info import ENTRY, Info, archive_info, parse_info
 from sapiens2.export.onnx_session import open_session
 
@@ -65,7 +65,11 @@ def _openvino(path: Path, device: torch.device) -> tuple[Info, Run]:
     try:
         model = core.read_model(path)
     except RuntimeError as error:
-        raise ValueError(f'{path}: OpenVINO cannot read it: {error}') from error
+        fault = unusable(path, 'OpenVINO', b'<net' in head_of(path))
+        if not path.with_suffix('.bin').is_file():
+            fault = f'{path}: its weights are missing, {path.with_suffix(".bin").name}. Copy both files'
+        reason = (str(error).strip().splitlines() or [''])[-1]
+        raise ValueError(f'{fault}. OpenVINO says: {reason}') from error
     info = parse_info(model.get_rt_info([ENTRY]).astype(str) if model.has_rt_info([ENTRY]) else None, path)
     compiled = core.compile_model(model, 'CPU', {
         # It would choose bf16 by itself where the processor has it.

@@ -83,16 +83,27 @@ def is_running(process: int) -> bool:
     return True
 
 
+class FolderError(OSError):
+    """A folder that results cannot be written to."""
+
+    def __str__(self) -> str:
+        return (f'{self.filename}: {self.strerror}, so no results can be written to it. Choose another folder for the '
+                'results')
+
+
 def check_folder(folder: str | Path) -> None:
     """Try whether files can be written to ``folder``, before the work whose results they are; nothing is left there.
 
     Raises:
-        OSError: naming ``folder``, if they cannot; it, or what is missing of it, cannot be made either then.
+        ValueError: for an empty name, which would mean the current folder.
+        FolderError: naming ``folder``, if they cannot; it, or what is missing of it, cannot be made either then.
     """
+    if not os.fspath(folder):
+        raise ValueError('the name of the folder for the results is empty: name one, "." for the current folder')
     place = Path(folder).absolute()
     while not os.path.lexists(place):
         place = place.parent
     try:
         tempfile.TemporaryFile(dir=place).close()
     except OSError as error:
-        raise OSError(error.errno, f'{error.strerror}, so no results can be written to', str(folder)) from error
+        raise FolderError(error.errno, error.strerror, str(folder)) from error

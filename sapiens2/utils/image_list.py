@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 import unicodedata
 from collections import defaultdict
@@ -39,9 +40,12 @@ def list_images(inputs: Sequence[Union[str, os.PathLike]], recursive: bool = Tru
 
     Raises:
         FileNotFoundError: with these lines, if no list is given to take them.
+        ValueError: for an empty name, which would mean the current folder.
     """
     found: dict[str, ImageFile] = {}
     lines: list[str] = [] if missing is None else missing
+    if not all(os.fspath(item) for item in inputs):
+        raise ValueError('an input has an empty name: name a picture or a folder, "." for the current one')
     for item in inputs:
         for file in _expand(os.fspath(item), recursive, lines):
             found.setdefault(os.path.abspath(file.path), file)
@@ -69,7 +73,7 @@ def _expand(item: str, recursive: bool, missing: list[str]) -> Iterator[ImageFil
         root = _fixed_part(item)
         yield from (ImageFile(file, file.relative_to(root)) for file in files)
     else:
-        missing.append(_describe_missing(path))
+        missing.append(describe_missing(path))
 
 
 def walk_folder(folder: Union[str, os.PathLike], recursive: bool = True) -> Iterator[tuple[str, list[str]]]:
@@ -144,7 +148,7 @@ def _fixed_part(pattern: str) -> Path:
     return Path(*fixed)
 
 
-def _describe_missing(path: Path) -> str:
+def describe_missing(path: Path) -> str:
     """Say that ``path`` does not exist, how far it does, and which names there are near."""
     parent, name = path.parent, path.name
     while not parent.is_dir() and parent != parent.parent:
@@ -176,11 +180,24 @@ def output_stems(files: Sequence[ImageFile]) -> list[str]:
                 levels[index] += levels[index] == lowest
 
 
+def free_stem(stem: str, ending: str, taken: set[str]) -> str:
+    """``stem``, or with the ending of its file, or with a number, so that it is not in ``taken``, which takes it."""
+    numbered = (f'{stem}~{number}' for number in itertools.count(2))
+    free = next(name for name in itertools.chain((stem, stem + ending), numbered) if _key(name) not in taken)
+    taken.add(_key(free))
+    return free
+
+
+def _key(name: str) -> str:
+    """Equal for names that differ in case or Unicode composition at most."""
+    return unicodedata.normalize('NFC', name).casefold()
+
+
 def _equal(names: Sequence[str]) -> list[list[int]]:
     """Groups of the indices of two or more names that differ in case or Unicode composition at most."""
     groups: defaultdict[str, list[int]] = defaultdict(list)
     for index, name in enumerate(names):
-        groups[unicodedata.normalize('NFC', name).casefold()].append(index)
+        groups[_key(name)].append(index)
     return [group for group in groups.values() if len(group) > 1]
 
 

@@ -16,6 +16,9 @@ from sapiens2.utils.suggest import UnknownNameError, unknown_name
 from sapiens2.utils.tasks import HEAD_OF_TASK, TASKS, unknown_task
 
 
+DEFAULT_MODEL = 'sapiens2_1b'
+
+
 def check_task(task: str) -> str:
     """``task`` itself.
 
@@ -45,7 +48,9 @@ def model_name(task: str, name: str) -> str:
     for full in (name, f'sapiens2_{name}'):
         if full in known:
             return full
-    raise UnknownNameError(unknown_name(name, known, f'model for {task}') + ' Or give a config file (.py).')
+    # What is missing of a short name would hide how near it is.
+    names = (*known, *(full.removeprefix('sapiens2_') for full in known))
+    raise UnknownNameError(unknown_name(name, names, f'model for {task}') + ' Or give a config file (.py).')
 
 
 def task_config(task: str, model: Union[str, os.PathLike, Config]) -> Config:

@@ -75,6 +75,57 @@ def test_other_arrays_are_refused(array):
         source.read()
 
 
+@pytest.mark.parametrize('array, words', [
+    (np.zeros((4, 6), bool), r'bool of shape \(4, 6\).*astype\(np.uint8\) \* 255'),
+    (np.zeros((3, 40, 60), np.uint8), r'transpose\(1, 2, 0\)'), (np.zeros((4, 6, 4), np.uint8), r'\[\.\.\., :3\]'),
+    (np.zeros((4, 6, 3)), 'image \\* 255'), (np.zeros((4, 6), np.uint16), 'image // 257'),
+    (np.zeros(()), r'shape \(\)'), (np.zeros(5, np.uint8), r'shape \(5,\)')])
+def test_how_to_convert_other_arrays(array, words):
+    source, = image_sources([array])
+    with pytest.raises(ValueError, match=words):
+        source.read()
+
+
+def test_iterators_are_taken_as_they_go(tmp_path):
+    for name in ('in/a.png', 'in/a.jpg', 'other/a.png'):
+        _image(tmp_path / name)
+    seen = []
+
+    def items():
+        for item in (tmp_path / 'in', str(tmp_path / 'other' / 'a.png'), tmp_path / 'lost.png',
+                     np.zeros((4, 6, 3), np.uint8), 3):
+            seen.append(item)
+            yield item
+
+    sources = image_sources(items())
+    assert not seen
+    found = [next(sources) for _ in range(5)]
+    assert len(seen) == 4 and [source.stem for source in found] == ['a.jpg', 'a.png', 'a', 'lost', '000003']
+    assert [source.read().shape for source in found if source.stem != 'lost'] == [(4, 6, 3)] * 4
+    with pytest.raises(ValueError, match='lost.png.*No such file'):
+        found[3].read()
+    with pytest.raises(TypeError, match='item 4 of the iterator is int'):
+        next(sources)
+
+
+@pytest.mark.parametrize('inputs, words', [
+    (None, 'got NoneType'), (5, 'got int'), (b'a.jpg', 'got bytes'), ([3], 'a list of int'),
+    ({'a': np.zeros((4, 6, 3), np.uint8)}, r'got dict: give list\(inputs.values\(\)\)')])
+def test_inputs_of_other_kinds_are_named(inputs, words):
+    with pytest.raises(TypeError, match='inputs must be paths.*' + words):
+        image_sources(inputs)
+
+
+def test_an_empty_name_is_not_the_current_folder(tmp_path, monkeypatch):
+    _image(tmp_path / 'a.png')
+    monkeypatch.chdir(tmp_path)
+    for inputs in ('', ['a.png', '']):
+        with pytest.raises(ValueError, match='empty name'):
+            image_sources(inputs)
+    with pytest.raises(ValueError, match='folder for the results is empty'):
+        image_sources('a.png', out_dir='')
+
+
 def test_other_things_and_mixtures_are_refused():
     with pytest.raises(TypeError, match='int'):
         image_sources([3])

@@ -221,7 +221,7 @@ def test_files_that_cannot_be_read_do_not_stop_the_others(seg, tmp_path):
     for name in ('cut.png', 'empty.jpg', 'text.JPG'):
         assert name in results[name]['error'] and results[name]['files'] == []
     assert sorted(path.name for path in (tmp_path / 'out/seg').iterdir()) == [
-        'good.1.npz', 'good.1.picture.jpg', 'good.1.png']
+        'good.1.npz', 'good.1.picture.jpg', 'good.1.png', 'journal.jsonl']
 
 
 def test_read_only_inputs_twins_and_folders(seg, tmp_path):

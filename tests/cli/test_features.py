@@ -10,6 +10,7 @@ from safetensors.numpy import load_file
 from sapiens2.cli.main import main
 from sapiens2.evaluation.probes import FeatureModel, build_backbone, parse_backbone
 from sapiens2.evaluation.probes.extract import patches_inside
+from sapiens2.weights import embedded_weights
 
 OPTIONS = ('--model', 'sapiens2_nano', '--weights', 'random', '--size', '64', '48', '--dtype', 'fp32')
 
@@ -31,6 +32,23 @@ def test_tokens_in_both_formats_and_what_is_skipped(tmp_path, capsys):
         assert found['patches'].shape == (4, 3, 64)
         assert cv2.imread(str(out / 'ann' / 'a.b_pca.png')).shape == (64, 48, 3)
         assert 'broken.jpg' in capsys.readouterr().err
+
+
+def test_short_names_and_the_weights_of_the_package(tmp_path, capsys):
+    image = np.random.default_rng(0).integers(0, 256, (64, 48, 3), dtype=np.uint8)
+    cv2.imwrite(str(tmp_path / 'a.png'), image)
+    assert main(['features', str(tmp_path / 'a.png'), '--model', 'tiny', '--out', str(tmp_path / 'out'), '--size', '64',
+                 '48', '--dtype', 'fp32']) == 0
+    weights = embedded_weights('seg', 'sapiens2_tiny')
+    model = build_backbone(parse_backbone(f'sapiens2_tiny@{weights}'), (64, 48), 'cpu', 'fp32')
+    expected = model(torch.from_numpy(image).permute(2, 0, 1)[None]).patches[0].numpy()
+    np.testing.assert_allclose(np.load(tmp_path / 'out' / 'a.npz')['patches'], expected, rtol=1e-5, atol=1e-5)
+    assert parse_backbone('tiny@random').config['arch'] == 'sapiens2_tiny'
+    capsys.readouterr()
+    for words, said in ((('--model', '1b'), '--model 1b comes without weights: give a checkpoint, --weights FILE'),
+                        (('--model', 'tinyy', '--weights', 'random'), "Did you mean 'tiny'")):
+        assert main(['features', str(tmp_path / 'a.png'), *words, '--out', str(tmp_path / 'out')]) == 2
+        assert said in capsys.readouterr().err
 
 
 def test_nothing_to_start_with(tmp_path, capsys):

@@ -34,7 +34,7 @@ def test_folder_to_json_and_pictures(photos, tmp_path, capsys):
     out = tmp_path / 'new' / 'out'
     assert _run('infer', 'pose', photos, '--whole-image', '--out', out, *TINY) == 0
     assert sorted(path.relative_to(out).as_posix() for path in out.rglob('*.*')) == [
-        'pose/a.json', 'pose/a.picture.jpg', 'pose/sub/b.json', 'pose/sub/b.picture.jpg']
+        'pose/a.json', 'pose/a.picture.jpg', 'pose/journal.jsonl', 'pose/sub/b.json', 'pose/sub/b.picture.jpg']
     captured = capsys.readouterr()
     shown = captured.err
     assert (captured.out + shown).lower().count('random') == 1, 'said once'
@@ -83,7 +83,7 @@ def test_a_list_of_paths_and_a_glob(photos, tmp_path):
 
 
 @pytest.mark.parametrize('words, message', [
-    (['pose', '--detector', 'nowhere'], 'nowhere: no detector in this folder'),
+    (['pose', '--detector', 'nowhere'], '--detector nowhere: no such file or folder'),
     (['seg', '--whole-image'], 'are for pose'),
     (['seg', '--flip-test'], 'is for pose'),
     (['all', '--whole-image', '--config', 'c.py'], 'one task'),

@@ -64,6 +64,13 @@ def test_onnx_runs_in_place_of_weights_at_any_batch(weights, tmp_path):
         Sapiens2Inferencer('seg', MODEL, file, 'cpu')
     with pytest.raises(ValueError, match='takes images of'):
         Sapiens2Inferencer('pose', MODEL, file, 'cpu', img_size=(128, 96))
+    with pytest.raises(ValueError, match='holds the network sapiens2_tiny, not sapiens2_1b'):
+        Sapiens2Inferencer('pose', '1b', file, 'cpu')
+    assert Sapiens2Inferencer('pose', None, file, 'cpu').networks['pose'].model_name == MODEL
+    renamed = tmp_path / 'pose.pt'
+    renamed.write_bytes(file.read_bytes())
+    with pytest.raises(ValueError, match='rename it so that it ends in .onnx'):
+        Sapiens2Inferencer('pose', MODEL, renamed, 'cpu')
 
 
 def test_formats_that_can_run_code_are_opened_only_if_trusted(weights, tmp_path):
@@ -89,7 +96,7 @@ def test_files_of_others_are_refused(tmp_path):
     pytest.importorskip('onnxruntime')
     broken = tmp_path / 'broken.onnx'
     broken.write_bytes(b'not a network')
-    with pytest.raises(ValueError, match='broken.onnx: onnxruntime cannot open it'):
+    with pytest.raises(ValueError, match='broken.onnx: is no file of ONNX, it is a text file.*onnxruntime says'):
         load_exported(broken)
     foreign = tmp_path / 'foreign.pt2'
     with zipfile.ZipFile(foreign, 'w') as archive:
@@ -113,10 +120,16 @@ def test_what_does_not_go_together_is_said(words, message, tmp_path, monkeypatch
 
 
 def test_the_command_reports_and_compares_on_pictures(weights, tmp_path, capsys):
-    write_image(tmp_path / 'a.png', photo())
+    for name in 'ab':
+        write_image(tmp_path / 'pictures' / f'{name}.png', photo())
     words = ['export', 'seg', str(tmp_path / 'seg.torchscript'), '--model', 'tiny', '--weights', str(weights['seg']),
-             '--img-size', '64', '48', '--batch', '1', '--pictures', str(tmp_path / 'a.png')]
+             '--img-size', '64', '48', '--batch', '1', '--pictures']
+    assert main([*words, str(tmp_path / 'none')]) == 2
+    assert 'none: no such file or folder' in capsys.readouterr().err
+    words.append(str(tmp_path / 'pictures'))
     assert main(words) == 0
     shown = capsys.readouterr().out
+    report = json.loads(report_path(tmp_path / 'seg.torchscript').read_text())
+    assert report['checked_on'] == [str(tmp_path / 'pictures' / 'a.png')], 'as many as the batch'
     assert 'alike' in shown and 'logits' in shown and 'times as fast' in shown
     assert main([*words, '--force', '--tolerance', '1e-30']) in (0, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Optional
 
 import numpy as np
@@ -16,6 +17,7 @@ from sapiens2.datasets.transforms.view import resize_matrix
 # Points that are looked at, and the fewest of which a camera is estimated.
 _SAMPLES, _FEWEST = 20_000, 100
 _ROUNDS = 10
+_ENDINGS = ('.json', '.npy', '.npz')
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,10 @@ def read_camera(text: str) -> Camera:
         if len(numbers) != 4 or not np.isfinite(numbers).all() or min(numbers[:2]) <= 0:
             raise ValueError(f'camera {text!r}: give fx,fy,cx,cy in pixels, fx and fy positive, or a file')
         return Camera(*numbers, source=text)
+    if not Path(text).is_file() or not text.lower().endswith(_ENDINGS):
+        fault = 'is no file of a camera' if Path(text).exists() else 'there is no such file'
+        raise ValueError(f'camera (--camera) {text}: {fault}. Give fx,fy,cx,cy in pixels, or a file with K '
+                         f'({", ".join(_ENDINGS)})')
     matrix = read_intrinsics(text).astype(np.float64)
     if matrix[0, 1] != 0:
         raise ValueError(f'{text}: K has a skew of {matrix[0, 1]:g}; only cameras without can be used')

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Optional
 
+from sapiens2.apis.arguments import check_score
 from sapiens2.apis.outputs.camera import Camera
 from sapiens2.utils.choices import DEFAULT_FORMATS, KEYPOINT_SETS, OUTPUT_FORMATS
 from sapiens2.utils.suggest import check_names
@@ -32,7 +33,7 @@ class OutputOptions:
 
     Raises:
         UnknownNameError: for a format or a set that there is not; the nearest are offered.
-        ValueError: for 'coco' without 'json', of which it is made.
+        ValueError: for 'coco' without 'json', of which it is made; for a threshold that is not in 0 to 1.
     """
 
     pose: tuple[str, ...] = ('json',)
@@ -50,6 +51,7 @@ class OutputOptions:
         for task, known in OUTPUT_FORMATS.items():
             check_names(self.formats(task), known, task, 'format')
         check_names(self.keypoints, KEYPOINT_SETS, 'keypoints', 'set of key points')
+        check_score(self.score_thr, 'score_thr')
         if 'coco' in self.pose and 'json' not in self.pose:
             raise ValueError('pose: the COCO results of a run are made of its JSON files: ask for json, too')
 

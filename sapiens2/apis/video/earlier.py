@@ -5,17 +5,18 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Optional
 
 from sapiens2.apis.box_finder import BoxFinder
 from sapiens2.apis.inferencer import Sapiens2Inferencer
-from sapiens2.apis.journal import file_mark
+from sapiens2.apis.journal import content_id, file_mark
 from sapiens2.apis.outputs import OutputOptions
 from sapiens2.apis.video.inputs import VideoInput
 from sapiens2.apis.video.options import VideoOptions
 from sapiens2.apis.video.outcome import outcome_paths
-from sapiens2.apis.video.records import is_finished
+from sapiens2.apis.video.records import is_finished, read_header
 
 
 def settings_id(inferencer: Sapiens2Inferencer, video: VideoInput, finder: Optional[BoxFinder],
@@ -43,3 +44,23 @@ def finished_files(inferencer: Sapiens2Inferencer, folder: Path, video: VideoInp
     if not all(is_finished(numbers, settings) and (film.is_file() or not options.film) for numbers, film, _ in paths):
         return None
     return [str(path) for numbers, film, _ in paths for path in ((numbers, film) if options.film else (numbers,))]
+
+
+def check_owner(inferencer: Sapiens2Inferencer, folder: Path, video: VideoInput) -> None:
+    """Look whether results are there of another video of this name.
+
+    Raises:
+        ValueError: if that video is another file that is still there.
+    """
+    for task in inferencer.networks:
+        numbers = outcome_paths(folder, task, video.stem)[0]
+        name = read_header(numbers).get('video')
+        if isinstance(name, str) and name != video.name and os.path.isfile(name) and not _are_alike(name, video.name):
+            raise ValueError(f'{video.name}: {numbers} holds results of another video, {name}, which would be '
+                             'overwritten. Choose another folder for the results, or say that they may be: '
+                             '--overwrite (resume=False)')
+
+
+def _are_alike(first: str, second: str) -> bool:
+    """Whether two paths lead to one file, or to copies of it."""
+    return os.path.isfile(second) and (os.path.samefile(first, second) or content_id(first) == content_id(second))

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from typing import NamedTuple, Union
 from urllib.parse import urlsplit
 
-from sapiens2.utils.image_list import IMAGE_ENDINGS, list_lines, walk_folder
+from sapiens2.utils.image_list import IMAGE_ENDINGS, free_stem, list_lines, walk_folder
 
 VIDEO_ENDINGS = ('.mp4', '.m4v', '.mov', '.mkv', '.webm', '.avi', '.mpg', '.mpeg', '.ts', '.mts', '.m2ts', '.wmv',
                  '.flv', '.3gp', '.ogv')
@@ -85,7 +85,8 @@ def split_videos(inputs: Sequence[str]) -> tuple[list[VideoInput], list[str]]:
         if has_images or not videos:
             others.append(item)
     taken: set[str] = set()
-    return [VideoInput(name, _free(name, relative.as_posix(), taken)) for name, relative in found.items()], others
+    return [VideoInput(name, free_stem(relative.as_posix(), PurePath(name).suffix, taken))
+            for name, relative in found.items()], others
 
 
 def _without_lists(inputs: Sequence[str]) -> Iterator[str]:
@@ -117,14 +118,6 @@ def _stem(name: str) -> str:
         name = PurePath(parts.path).name or parts.hostname or parts.scheme
     stem = PurePath(name).stem
     return re.sub(r'[^\w.~ -]', '_', stem) or 'video'
-
-
-def _free(name: str, stem: str, taken: set[str]) -> str:
-    """``stem``, or with the ending of ``name``, or with a number, so that no other video has it."""
-    candidates = [stem, stem + PurePath(name).suffix, *(f'{stem}~{number}' for number in range(2, len(taken) + 3))]
-    free = next(candidate for candidate in candidates if candidate.casefold() not in taken)
-    taken.add(free.casefold())
-    return free
 
 
 def _inside(item: str) -> tuple[list[tuple[Path, PurePath]], bool]:

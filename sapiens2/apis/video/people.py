@@ -76,7 +76,7 @@ class FramePeople:
 
     def as_finder(self) -> BoxFinder:
         """What an inferencer asks for people; each input once."""
-        return BoxFinder(self._take, self._finder.source, self._finder.settings)
+        return BoxFinder(self._take, self._finder.source, self._finder.settings, self._finder.remedy)
 
     def _take(self, index: int, path: Optional[Path], pixels: np.ndarray) -> Optional[PersonBoxes]:
         found = self._found.pop(index)

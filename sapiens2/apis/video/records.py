@@ -102,14 +102,22 @@ def frame_stems(folder: Path, stem: str) -> list[str]:
     return stems
 
 
+def read_header(path: Path) -> dict[str, Any]:
+    """What the first line of a file says; empty if there is none."""
+    try:
+        with path.open('rb') as file:
+            first = json.loads(file.readline())
+    except (OSError, ValueError):
+        return {}
+    return first if isinstance(first, dict) else {}
+
+
 def is_finished(path: Path, settings_id: str) -> bool:
     """Whether the file at ``path`` was made with these settings, and is complete."""
     try:
         with path.open('rb') as file:
-            first = json.loads(file.readline())
             file.seek(max(0, path.stat().st_size - _TAIL))
             last = json.loads(file.read().rstrip(b'\n').rpartition(b'\n')[2])
     except (OSError, ValueError):
         return False
-    return all(isinstance(line, dict) for line in (first, last)) and first.get('settings_id') == settings_id \
-        and last.get('kind') == 'end'
+    return read_header(path).get('settings_id') == settings_id and isinstance(last, dict) and last.get('kind') == 'end'

@@ -18,7 +18,7 @@ from sapiens2.apis.image_sources import ImageSource
 from sapiens2.apis.inference_run import tasks_with_people
 from sapiens2.apis.inferencer import Sapiens2Inferencer
 from sapiens2.apis.outputs import OutputOptions
-from sapiens2.apis.video.earlier import finished_files, settings_id
+from sapiens2.apis.video.earlier import check_owner, finished_files, settings_id
 from sapiens2.apis.video.frames import Frame, Reader
 from sapiens2.apis.video.inputs import VideoInput, video_input
 from sapiens2.apis.video.options import VideoOptions
@@ -77,7 +77,7 @@ def run_video(
         boxes, whole_image, box_thr, batch_size: as in ``Sapiens2Inferencer.iterate``; a file of boxes names frames as
             ``FramePeople`` says.
         outputs: of the files of frames, if these are asked for; and which key points are drawn.
-        resume: whether an earlier run is gone on with.
+        resume: whether an earlier run is gone on with. Then results of another video are not overwritten.
 
     Raises:
         FileNotFoundError, ValueError: naming the video and what is wrong with it.
@@ -87,7 +87,7 @@ def run_video(
     """
     video = video if isinstance(video, VideoInput) else video_input(video)
     folder = Path(out_dir)
-    check_folder(folder)
+    check_folder(out_dir)
     made = outputs if options.frame_files else OutputOptions()
     finder = box_finder(boxes, whole_image, [], box_thr) if tasks_with_people(inferencer.networks, made) else None
     settings = None if video.is_live else settings_id(inferencer, video, finder, options, outputs, made)
@@ -95,6 +95,8 @@ def run_video(
         files = finished_files(inferencer, folder, video, options, settings)
         if files is not None:
             return VideoSummary(files=files, finished_before=True)
+    if resume:
+        check_owner(inferencer, folder, video)
     with ExitStack() as opened:
         reader = opened.enter_context(closing(open_video(video)))
         run = opened.enter_context(closing(_VideoRun(

@@ -14,7 +14,7 @@ import numpy as np
 from mmengine.dist import get_dist_info
 from rich.console import Console
 
-from sapiens2.datasets.errors import DataError, Fault, Kind
+from sapiens2.datasets.errors import DataError, Fault
 from sapiens2.datasets.pretrain.base import INDEX_DIR, PretrainDataset
 from sapiens2.datasets.pretrain.process_cache import ProcessCache
 from sapiens2.datasets.pretrain.storage import Storage, is_remote

@@ -29,6 +29,7 @@ PIXELS, TIMM = 'pixels', 'timm/'
 # (H, W) where neither the user nor the weights say what size the backbone is for.
 _SIZE = (1024, 768)
 _PIXEL_PATCH = 16
+_FAMILY = 'sapiens2_'
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ def parse_backbone(text: str) -> BackboneSpec:
     """What ``text`` means: ``[LABEL=]WHAT[@WEIGHTS]``.
 
     WHAT is a checkpoint, whose architecture is read off its parameters; a config file; the name of an architecture
-    ('sapiens2_0.1b', 'sapiens_1b'); timm/NAME; or 'pixels', which are no network. WEIGHTS is a checkpoint or 'random'.
+    ('sapiens2_0.1b' or '0.1b', 'sapiens_1b'); timm/NAME; or 'pixels', which are no network. WEIGHTS is a checkpoint or
+    'random'.
 
     Raises:
         UnknownNameError: if it is none of these.
@@ -90,17 +92,24 @@ def _checked_weights(text: str, weights: str) -> str:
     return weights
 
 
+def full_name(name: str) -> str:
+    """The full name of an architecture; 'tiny' stands for 'sapiens2_tiny', and other names for themselves."""
+    return _FAMILY + name if _FAMILY + name in SAPIENS2_ARCHS else name
+
+
 def _config_of_name(what: str) -> dict[str, Any]:
     if what.endswith('.py'):
         backbone = load_config(what).get('model', {}).get('backbone')
         if backbone is None:
             raise ConfigError(f'{what}: it has no model.backbone')
         return backbone.to_dict()
+    what = full_name(what)
     if what in SAPIENS2_ARCHS:
         return dict(type='Sapiens2', arch=what)
     if what in SAPIENS_ARCHS:
         return dict(type='Sapiens', arch=what, with_cls_token=True)
-    raise UnknownNameError(unknown_name(what, [*SAPIENS2_ARCHS, *SAPIENS_ARCHS, PIXELS], 'backbone')
+    short = [name.removeprefix(_FAMILY) for name in SAPIENS2_ARCHS]
+    raise UnknownNameError(unknown_name(what, [*SAPIENS2_ARCHS, *short, *SAPIENS_ARCHS, PIXELS], 'backbone')
                            + ' Or give a checkpoint, a config (.py) or timm/NAME.')
 
 

@@ -11,9 +11,9 @@ import pytest
 from sapiens2.apis.outputs import (Camera, OutputOptions, apply_camera, estimate_intrinsics, read_camera,
                                    rescale_to_camera, write_result)
 from sapiens2.apis.outputs.geometry_files import grid_mesh, seen_points
-from sapiens2.datasets.errors import DataError
 
 SIZE = (60, 80)
+JPEG = b'\xff\xd8\xff\xe0\x00\x10JFIF\x00'
 K = np.array([[90.0, 0, 39.5], [0, 90, 29.5], [0, 0, 1]])
 
 
@@ -93,8 +93,14 @@ def test_a_camera_is_read_from_text_and_files(tmp_path):
     for text in ('1,2,3', '0,1,2,3', 'nan,1,2,3'):
         with pytest.raises(ValueError, match='give fx,fy,cx,cy'):
             read_camera(text)
-    with pytest.raises(DataError, match='cannot be read'):
+    with pytest.raises(ValueError, match=r'none\.json: there is no such file\. Give fx,fy,cx,cy'):
         read_camera(str(tmp_path / 'none.json'))
+    for name, content, words in (('photo.jpg', JPEG, 'is no file of a camera'),
+                                 ('photo.npy', JPEG, 'as a NumPy file: it is none')):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ValueError, match=words) as caught:
+            read_camera(str(tmp_path / name))
+        assert 'pickle' not in str(caught.value)
     path.write_text(json.dumps({'K': [[100, 3, 40], [0, 100, 30], [0, 0, 1]]}))
     with pytest.raises(ValueError, match='skew'):
         read_camera(str(path))

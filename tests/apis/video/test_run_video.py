@@ -62,6 +62,23 @@ def test_two_tasks_in_one_pass(film, tmp_path):
     assert sorted(path.name for path in (tmp_path / 'out' / 'pose').iterdir()) == ['a.jsonl', 'a.mp4']
 
 
+def test_results_of_another_film_of_this_name_are_kept(film, tmp_path):
+    (tmp_path / 'other').mkdir()
+    other = make_film(tmp_path / 'other' / 'a.mp4')
+    out = tmp_path / 'out'
+    run_video(FakeInferencer(), film, out, boxes=moving_finder())
+    before = (out / 'pose' / 'a.jsonl').read_bytes()
+    with pytest.raises(ValueError, match='results of another video.*--overwrite'):
+        run_video(FakeInferencer(), other, out, boxes=moving_finder())
+    assert (out / 'pose' / 'a.jsonl').read_bytes() == before
+    run_video(FakeInferencer(), other, out, boxes=moving_finder(), resume=False)
+    assert lines(out / 'pose' / 'a.jsonl')[0]['video'] == str(other)
+    other.unlink()
+    run_video(FakeInferencer(), film, out, boxes=moving_finder())
+    with pytest.raises(ValueError, match='folder for the results is empty'):
+        run_video(FakeInferencer(), film, '')
+
+
 def test_smoothing_can_be_left_out(film, tmp_path):
     points = {}
     for smooth in (True, False):

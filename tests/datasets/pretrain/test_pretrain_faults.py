@@ -6,6 +6,7 @@ import builtins
 import gzip
 import os
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import cv2
