@@ -113,7 +113,8 @@ class Report:
                 self.console.print(f'{task}: finished before by the same model and settings (--overwrite makes them '
                                    f'again): {count.finished_before}', highlight=False, soft_wrap=True)
         if self.problems:
-            self.console.print(f'{len(self.problems)} problem{"s" if len(self.problems) > 1 else ""}, named above.', style='yellow')
+            several = 's' if len(self.problems) > 1 else ''
+            self.console.print(f'{len(self.problems)} problem{several}, named above.', style='yellow')
         self.console.print(f'Results: {escape(str(folder))}', highlight=False, soft_wrap=True)
 
 
