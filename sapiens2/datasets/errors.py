@@ -98,7 +98,9 @@ class Fault:
 
     def __str__(self) -> str:
         text = ': '.join(filter(None, (str(self.place), self.message)))
-        return f'{text.rstrip(".")}; {self.remedy}' if self.remedy else text
+        if not self.remedy:
+            return text
+        return f'{text if text.endswith("...") else text.removesuffix(".")}; {self.remedy}'
 
 
 class DataError(ValueError):

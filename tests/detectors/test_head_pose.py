@@ -96,7 +96,7 @@ def test_what_cannot_work_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match='no such file'):
         OnnxHeadPose(tmp_path / 'none.onnx').setup()
     (tmp_path / 'text.onnx').write_text('this is no network')
-    with pytest.raises(ValueError, match='text.onnx: onnxruntime cannot open it'):
+    with pytest.raises(ValueError, match='text.onnx: is no file of ONNX'):
         OnnxHeadPose(tmp_path / 'text.onnx').setup()
     with pytest.raises(TypeError, match=r'pose \[1, 4\]'):
         OnnxHeadPose(network(tmp_path / 'pose.onnx', [[1, 2, 3, 4]]))(PICTURE, BOX)

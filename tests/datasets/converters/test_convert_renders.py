@@ -165,7 +165,7 @@ def sequence(tmp_path: Path) -> Path:
 def test_hi4d(sequence, tmp_path, convert, build_from_command) -> None:
     result = convert('hi4d', tmp_path / 'src', '--split', 'train', '--val-share', 0)
     assert result.code == 1
-    assert '/4/all/000012.png: is missing' in result.messages and 'mesh-f00013.npz: cannot be read' in result.messages
+    assert '/4/all/000012.png: is missing' in result.messages and 'mesh-f00013.npz: there is no such file' in result.messages
     train = tmp_path / 'out/train'
     names = sorted(path.relative_to(train / 'images').as_posix() for path in (train / 'images').rglob('*.jpg'))
     assert names == [f'pair00/dance00/{name}.jpg' for name in ('16/000011', '16/000012', '4/000011')]
