@@ -28,7 +28,7 @@ ALLOWED = {
     'torch.load': {'models/checkpoints/pickles.py'},  # weights_only, see below
     # allow_pickle=False; and two readers of files that the package wrote itself, for which it is the default.
     'np.load': {'datasets/numpy_files.py', 'synth/people/surfaces.py', 'synth/people/template.py'},
-    'yaml.safe_load': {'planning/gpus.py', 'utils/model_index.py'},
+    'yaml.safe_load': {'evaluation/benchmark/spec.py', 'planning/gpus.py', 'utils/model_index.py'},
     'torch.export.load': {'export/runtimes.py'},  # behind the option that says the file is trusted
     'torch.jit.load': {'export/runtimes.py'},
     'torch._inductor.aoti_load_package': {'export/runtimes.py'},
