@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
 from typing import Any
 
 import torch
+
+
+def file_hashes(root: Path) -> dict[str, str]:
+    """Hash of each file of a folder, but of hidden ones."""
+    return {path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(root.rglob('*')) if path.is_file() and not path.name.startswith('.')}
 
 
 def assert_same(one: Any, two: Any, path: str) -> None:

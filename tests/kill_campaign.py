@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import hashlib
 import json
 import os
 import random
@@ -27,7 +26,7 @@ import cv2
 import numpy as np
 import pyarrow.parquet
 import torch
-from comparisons import assert_same
+from comparisons import assert_same, file_hashes
 from films import make_film
 from mmengine.config import Config
 from rich.console import Console
@@ -62,8 +61,7 @@ class Job(ABC):
 
     def result(self, out: Path) -> Any:
         """What must be equal: the bytes of all files but hidden ones."""
-        return {path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-                for path in sorted(out.rglob('*')) if path.is_file() and not path.name.startswith('.')}
+        return file_hashes(out)
 
     def check(self, out: Path) -> None:
         """What must hold after a kill, too."""

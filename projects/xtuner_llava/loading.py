@@ -7,7 +7,6 @@ from pathlib import Path
 
 import torch
 from mmengine.config import Config, ConfigDict
-from mmengine.logging import HistoryBuffer
 from transformers import PreTrainedTokenizerBase
 from xtuner.model import LLaVAModel
 from xtuner.registry import BUILDER
@@ -46,8 +45,6 @@ def load_speaker(config: str, checkpoint: str, device: str = 'auto') -> Speaker:
         CheckpointError: if the checkpoint is damaged, or of another model.
     """
     cfg = Config.fromfile(config)
-    # The first one that is made sets the table of methods in which the reader looks up those that checkpoints name.
-    HistoryBuffer()
     state = load_pickle(Path(checkpoint), mmap=False)
     if not isinstance(state, dict) or 'state_dict' not in state:
         raise CheckpointError(f'{checkpoint} holds no state_dict: name a checkpoint that `xtuner train` has written')

@@ -5,6 +5,7 @@ Each task's folder has a file ``journal.jsonl``, a line for each finished image,
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -14,10 +15,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional, Union
 
+from sapiens2.utils.digests import file_digest
+
 JOURNAL = 'journal.jsonl'
 # A file of weights is known by this many pieces of it, evenly spread, and its size.
 _PIECES, _PIECE = 64, 4096
-_BLOCK = 2**20
 
 
 def content_id(path: str | Path) -> str:
@@ -138,12 +140,14 @@ def _state(source: Path) -> Optional[list[int]]:
 
 
 def _content(source: Path) -> Optional[str]:
+    """Read once for the journals of all tasks."""
+    return _content_in(source, tuple(_state(source) or ()))
+
+
+@functools.lru_cache(maxsize=64)
+def _content_in(source: Path, state: tuple[int, ...]) -> Optional[str]:
     try:
-        digest = hashlib.sha256()
-        with source.open('rb') as stream:
-            while block := stream.read(_BLOCK):
-                digest.update(block)
-        return digest.hexdigest()
+        return file_digest(source)
     except OSError:
         return None
 

@@ -15,8 +15,6 @@ from torch import nn
 
 from sapiens2.apis.journal import content_id
 from sapiens2.apis.outputs import FIELD_OF_TASK
-from sapiens2.utils.task_models import (DEFAULT_MODEL, check_task, dataset_meta, inference_pipeline, model_name,
-                                       set_image_size, task_config)
 from sapiens2.export.exported_network import ExportedNetwork
 from sapiens2.export.formats import check_not_renamed, is_exported
 from sapiens2.models.checkpoints.build import RANDOM
@@ -26,6 +24,8 @@ from sapiens2.models.checkpoints.same_backbone import same_tensor
 from sapiens2.models.checkpoints.small_machine import build_for_inference
 from sapiens2.registry import TRANSFORMS
 from sapiens2.structures import DataSample
+from sapiens2.utils.task_models import (DEFAULT_MODEL, check_task, dataset_meta, inference_pipeline, model_name,
+                                       set_image_size, task_config)
 from sapiens2.weights import embedded_weights
 
 NOT_FINITE = "the network gave values that are not finite numbers. Check the weights, and try dtype 'fp32'"

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Optional
 from mmengine.config import Config
 
 from sapiens2.export.formats import head_of, unusable
-from sapiens2.utils.task_models import set_image_size, task_config
+from sapiens2.utils.digests import add_file
 from sapiens2.utils.foreign_config import check_foreign_config
 from sapiens2.utils.model_index import load_model_index
+from sapiens2.utils.task_models import set_image_size, task_config
 from sapiens2.version import __version__
 from sapiens2.weights import embedded_weights
 
@@ -105,9 +106,7 @@ def file_hash(path: Path) -> str:
     """SHA-256 of a file; of the safetensors in a folder, one after the other."""
     digest = hashlib.sha256()
     for file in sorted(path.glob('*.safetensors')) if path.is_dir() else [path]:
-        with file.open('rb') as stream:
-            while block := stream.read(2**24):
-                digest.update(block)
+        add_file(digest, file)
     return digest.hexdigest()
 
 

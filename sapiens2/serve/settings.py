@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Optional
 
-from sapiens2.utils.task_models import model_name
 from sapiens2.detectors.base import PersonDetector
 from sapiens2.models.checkpoints.build import RANDOM
 from sapiens2.models.checkpoints.hub import local_weights
 from sapiens2.utils.suggest import UnknownNameError, unknown_name
+from sapiens2.utils.task_models import model_name
 from sapiens2.utils.tasks import TASKS, unknown_task
 from sapiens2.weights import embedded_weights
 

@@ -20,10 +20,14 @@ def cpu_features() -> set[str]:
     """Names of the CPU's instruction sets; empty where neither torch nor the system tells."""
     if hasattr(torch.cpu, 'get_capabilities'):
         return {name for name, present in torch.cpu.get_capabilities().items() if present is True}
+    return {word for text in cpu_table('flags', 'features') for word in text.split()}
+
+
+def cpu_table(*names: str) -> list[str]:
+    """What Linux tells of the CPUs under names, one text for each core; empty on other systems."""
     table = Path('/proc/cpuinfo')
     lines = table.read_text(encoding='utf-8', errors='replace').splitlines() if table.is_file() else []
-    return {word for line in lines if line.lower().startswith(('flags', 'features'))
-            for word in line.partition(':')[2].split()}
+    return [line.partition(':')[2].strip() for line in lines if line.lower().startswith(names)]
 
 
 def cpu_has_bf16() -> bool:

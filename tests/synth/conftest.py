@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import pytest
+from comparisons import file_hashes
 
 
 @pytest.fixture(scope='session')
 def hashes():
     """Hash of each file of a folder, but of hidden ones."""
-
-    def hash_files(root):
-        return {path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-                for path in sorted(root.rglob('*')) if path.is_file() and not path.name.startswith('.')}
-
-    return hash_files
+    return file_hashes

@@ -2,7 +2,7 @@
 _base_ = [
     '../../../configs/_base_/default_runtime.py',
     '../../../configs/_base_/schedules/adamw_warmup_poly.py',
-    '../../../configs/_base_/datasets/dense_folder.py',
+    './_base_/matting.py',
 ]
 custom_imports = dict(imports=['projects.matting'], allow_failed_imports=False)
 data_root = 'data/matting'
@@ -11,13 +11,7 @@ background_root = ''
 model = dict(
     type='DenseEstimator',
     backbone=dict(type='Sapiens2', arch='sapiens2_1b', img_size=_base_.image_size),
-    decode_head=dict(
-        type='MattingHead',
-        loss_decode=[
-            dict(type='L1Loss'),
-            dict(type='LaplacianPyramidLoss', levels=5),
-            dict(type='ForegroundL1Loss', loss_weight=0.1),
-        ]))
+    decode_head=_base_.matting_head)
 train_cfg = dict(max_iters=40_000)
 train_pipeline = [
     dict(type='LoadImage'),
@@ -30,18 +24,11 @@ train_pipeline = [
     dict(type='ComposeMatte', background_root=background_root, prob=0.5),
     dict(type='PackMatte'),
 ]
-train_dataloader = dict(
-    dataset=dict(
-        data_root=data_root,
-        data_prefix=dict(img_path='train/images', alpha='train/alphas'),
-        pipeline=train_pipeline))
+train_dataloader = dict(dataset=dict(data_root=data_root, pipeline=train_pipeline))
 val_dataloader = dict(
     dataset=dict(
         data_root=data_root,
-        data_prefix=dict(img_path='val/images', alpha='val/alphas'),
         pipeline=_base_.test_pipeline[:-1] + train_pipeline[-1:]))
 test_dataloader = val_dataloader
-val_evaluator = dict(type='MattingMetric')
-test_evaluator = val_evaluator
 # SamplePicturesHook draws the fields of the five tasks, and alpha is none of them.
 custom_hooks = [dict(type='FiniteLossHook'), dict(type='UnreadableImagesHook')]

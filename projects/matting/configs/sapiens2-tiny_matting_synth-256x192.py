@@ -1,7 +1,7 @@
 _base_ = [
     '../../../configs/_base_/default_runtime.py',
     '../../../configs/_base_/schedules/adamw_tiny.py',
-    '../../../configs/_base_/datasets/dense_folder.py',
+    './_base_/matting.py',
     '../../../configs/_base_/tiny_dense.py',
     '../../../configs/_base_/synth_tiny.py',
 ]
@@ -17,30 +17,19 @@ matte_steps = [
 model = dict(
     type='DenseEstimator',
     backbone=dict(type='Sapiens2', **_base_.tiny_backbone, **_base_.synth_model['backbone']),
-    decode_head=dict(
-        type='MattingHead',
-        **_base_.tiny_decoder,
-        loss_decode=[
-            dict(type='L1Loss'),
-            dict(type='LaplacianPyramidLoss', levels=5),
-            dict(type='ForegroundL1Loss', loss_weight=0.1),
-        ]))
+    decode_head=dict(**_base_.matting_head, **_base_.tiny_decoder))
 optim_wrapper = _base_.synth_optim
 train_cfg = _base_.synth_train
 train_dataloader = dict(
     **_base_.synth_loader,
     dataset=dict(
         data_root=data_root,
-        data_prefix=dict(img_path='train/images', alpha='train/alphas'),
         pipeline=_base_.synth_steps + matte_steps))
 val_dataloader = dict(
     **_base_.tiny_loader,
     dataset=dict(
         data_root=data_root,
-        data_prefix=dict(img_path='val/images', alpha='val/alphas'),
         pipeline=_base_.tiny_test_pipeline[:-1] + matte_steps[-1:]))
 test_dataloader = val_dataloader
-val_evaluator = dict(type='MattingMetric')
-test_evaluator = val_evaluator
 # SamplePicturesHook draws the fields of the five tasks, and alpha is none of them.
 custom_hooks = [dict(type='FiniteLossHook'), dict(type='UnreadableImagesHook')]

@@ -14,9 +14,8 @@ from mmengine.config import Config
 from sapiens2.evaluation.benchmark.machine import hardware, versions
 from sapiens2.evaluation.benchmark.spec import Row
 from sapiens2.models.checkpoints.build import RANDOM
+from sapiens2.utils.digests import add_file
 from sapiens2.utils.image_list import walk_folder
-
-_BLOCK = 1 << 22
 
 
 def depends_on(row: Row, cfg: Config) -> dict[str, str]:
@@ -53,9 +52,7 @@ def contentdigest_of(path: Path) -> str:
     digest = hashlib.sha256()
     for file in _files(path):
         digest.update(f'{file.relative_to(path.parent).as_posix()}\n'.encode('utf-8', 'surrogateescape'))
-        with file.open('rb') as stream:
-            while block := stream.read(_BLOCK):
-                digest.update(block)
+        add_file(digest, file)
     return digest.hexdigest()
 
 

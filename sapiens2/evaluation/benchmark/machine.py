@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import platform
-from pathlib import Path
 
 import torch
 
+from sapiens2.utils.devices import cpu_table
 from sapiens2.utils.environment import memory_gib, usable_cores, version_of
 from sapiens2.version import __version__
 
@@ -33,7 +33,4 @@ def hardware() -> dict[str, str]:
 
 def _processor() -> str:
     """Name of the processor, as far as the system tells it."""
-    table = Path('/proc/cpuinfo')
-    lines = table.read_text(encoding='utf-8', errors='replace').splitlines() if table.is_file() else []
-    names = [line.partition(':')[2].strip() for line in lines if line.lower().startswith('model name')]
-    return next(iter(names), platform.processor() or platform.machine())
+    return next(iter(cpu_table('model name')), platform.processor() or platform.machine())

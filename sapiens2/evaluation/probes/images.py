@@ -14,6 +14,7 @@ from sapiens2.datasets.errors import DataError
 from sapiens2.datasets.label_table import LabelTable
 from sapiens2.evaluation.probes.attributes import IDENTITY, read_labels, synth_attributes
 from sapiens2.registry import DATASETS, register_all
+from sapiens2.utils.digests import file_digest
 from sapiens2.utils.image_list import list_images
 
 SPLITS = ('train', 'val')
@@ -21,7 +22,6 @@ SPLITS = ('train', 'val')
 FIELD_FOLDERS = {'sem_seg': 'labels', 'normal': 'normals', 'depth': 'depths', 'albedo': 'albedos', 'mask': 'masks'}
 _PEOPLE = 'people'
 _VAL_SHARE = 0.2
-_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -204,10 +204,6 @@ def _check_copies(root: Path, group: Sequence[ProbeImage]) -> None:
     """Refuse equal files in both splits."""
     seen: dict[str, ProbeImage] = {}
     for image in group:
-        with image.path.open('rb') as file:
-            content = hashlib.sha256()
-            while block := file.read(_BYTES):
-                content.update(block)
-        other = seen.setdefault(content.hexdigest(), image)
+        other = seen.setdefault(file_digest(image.path), image)
         if other.split != image.split:
             raise DataError(f'{root}: {other.name} and {image.name} are the same picture, in both splits; remove one')
