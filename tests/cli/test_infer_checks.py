@@ -100,7 +100,7 @@ def test_a_run_with_nothing_to_do_tells_of_people_and_boxes_again(photo, tmp_pat
         assert main(['infer', 'pose', str(photo), '--boxes', str(boxes), '--model', 'tiny', '--no-pictures',
                      '--out', str(tmp_path / 'out')]) == 1
         shown = capsys.readouterr().err
-        assert 'is empty' in shown and '1 problems' in shown
+        assert 'is empty' in shown and '1 problem,' in shown
         assert next(line for line in shown.splitlines() if line.startswith('│ pose')).split('│')[4].strip() == '1'
     assert 'finished before' in shown
 
