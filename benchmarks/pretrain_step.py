@@ -91,8 +91,8 @@ def time_step(model: nn.Module, cfg: Config, batch: dict[str, Any], rounds: int,
     """Print times and ratio."""
     wrapper = OPTIM_WRAPPER_CONSTRUCTORS.build(dict(
         type=cfg.optim_wrapper.constructor, paramwise_cfg=cfg.optim_wrapper.paramwise_cfg, optim_wrapper_cfg=dict(
-            type='BFloat16OptimWrapper' if bf16 else 'OptimWrapper', optimizer=cfg.optim_wrapper.optimizer,
-            clip_grad=cfg.optim_wrapper.clip_grad)))(model)
+            **(dict(type='BFloat16OptimWrapper', emulate=True) if bf16 else dict(type='OptimWrapper')),
+            optimizer=cfg.optim_wrapper.optimizer, clip_grad=cfg.optim_wrapper.clip_grad)))(model)
     wrapper.initialize_count_status(model, 0, 10**6)
 
     def step() -> None:

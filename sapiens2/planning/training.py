@@ -171,8 +171,8 @@ def _wrapper(cfg: Config, settings: Settings, model: nn.Module) -> Any:
     if optimizer['type'] == 'AdamW8bit':  # its kernels take no tensors without content
         optimizer = dict(optimizer, type='AdamW')
     has_autocast = settings.half and (is_half(cfg) or not settings.gathered_half)
-    options.update(type='BFloat16OptimWrapper' if has_autocast else 'OptimWrapper', optimizer=optimizer,
-                   accumulative_counts=1)
+    options.update(dict(type='BFloat16OptimWrapper', emulate=True) if has_autocast else dict(type='OptimWrapper'),
+                   optimizer=optimizer, accumulative_counts=1)
     constructor = options.pop('constructor', 'DefaultOptimWrapperConstructor')
     paramwise = options.pop('paramwise_cfg', None)
     for key in ('loss_scale', 'dtype', 'use_fsdp'):  # of AmpOptimWrapper

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pathlib import Path
+
 import pytest
 import torch
 from mmengine.config import Config
@@ -68,9 +70,17 @@ def test_validation_follows_the_interval_and_the_end(toy_cfg: ConfigMaker) -> No
     assert len(runner.val_dataloader.dataset.read) == 10
 
 
-def test_bfloat16_on_this_device(toy_cfg: ConfigMaker) -> None:
-    runner = train(toy_cfg(optim_wrapper__type='BFloat16OptimWrapper', optim_wrapper__accumulative_counts=2))
-    assert set(runner.bare_model.dtypes[:12]) == {torch.bfloat16}
+@pytest.mark.parametrize('has_bf16, emulate, dtype', [
+    (True, False, torch.bfloat16), (False, False, torch.float32), (False, True, torch.bfloat16)])
+def test_bfloat16_where_the_cpu_computes_in_it(toy_cfg: ConfigMaker, monkeypatch: pytest.MonkeyPatch, has_bf16: bool,
+                                               emulate: bool, dtype: torch.dtype) -> None:
+    monkeypatch.setattr('sapiens2.engine.optimizers.autocast.cpu_has_bf16', lambda: has_bf16)
+    cfg = toy_cfg(optim_wrapper__type='BFloat16OptimWrapper', optim_wrapper__emulate=emulate,
+                  optim_wrapper__accumulative_counts=2)
+    runner = train(cfg)
+    log, = Path(cfg.work_dir).glob('*/*.log')
+    assert set(runner.bare_model.dtypes[:12]) == {dtype}
+    assert ('no instructions for bfloat16' in log.read_text(encoding='utf-8')) == (dtype == torch.float32)
     assert runner.bare_model.layer.weight.dtype == torch.float32
     assert history(runner, 'loss')[-1] < history(runner, 'loss')[0]
 
