@@ -1,4 +1,4 @@
-"""Unified pretraining against its two halves, at tiny scale, several seeds, same compute, then probes.
+"""Unified pretraining against its two halves and against strong augmentation: several seeds, same compute, then probes.
 
     sapiens2 synth --num 2000 --size 256 192 --most-people 1 --pictures-per-person 4 --out data/synth
     python benchmarks/pretrain_ablation.py --data data/synth --out work_dirs/ablation --seeds 0 1 2
@@ -33,7 +33,7 @@ from sapiens2.utils.atomic import atomic_path
 from sapiens2.utils.config import load_config
 from sapiens2.utils.paths import configs_dir
 
-VARIANTS = {'unified': '', 'mae': '_mae', 'cl': '_cl'}
+VARIANTS = {'unified': '', 'mae': '_mae', 'cl': '_cl', 'dino': '_dino'}
 CONFIG = 'sapiens2-tiny_pretrain_synth-256x192'
 PLAN = 'ablation'
 POOLS = ('cls', 'mean')

@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -32,9 +32,8 @@ GB = 1e9
 RATIO = 0.75  # of tokens that are hidden
 
 
-def make_batch(model: nn.Module, size: tuple[int, int], local: tuple[int, int], count: int, samples: int) -> Config:
-    """Random pixels of two global crops of ``size`` (H, W) and ``count`` local ones of each sample."""
-    side = model.backbone.size_multiple
+def make_batch(side: int, size: tuple[int, int], local: tuple[int, int], count: int, samples: int) -> Config:
+    """Random pixels of two global crops of ``size`` (H, W) and ``count`` local ones a sample; tokens of ``side``."""
     tokens = size[0] // side * (size[1] // side)
     places = [torch.randperm(tokens)[round(tokens * RATIO):].sort().values for _ in range(2 * samples)]
     return dict(inputs=dict(
@@ -113,9 +112,9 @@ def time_step(model: nn.Module, cfg: Config, batch: dict[str, Any], rounds: int,
     print(f'step / passes: median {statistics.median(ratios):.3f}, {min(ratios):.3f} to {max(ratios):.3f}')
 
 
-def activation_bytes(parameters: Sequence[nn.Parameter], run: Callable[[], object]) -> int:
-    """Bytes that autograd keeps of ``run``, which is given tensors without content; parameters do not count."""
-    mode, kept, alive = FakeTensorMode(allow_non_fake_inputs=True), {}, []
+def activation_bytes(model: nn.Module, batch: dict[str, Any], bf16: bool, mode: FakeTensorMode) -> int:
+    """Bytes that autograd keeps of the forward pass of a model without content; its parameters do not count."""
+    kept, alive = {}, []
 
     def pack(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
@@ -123,25 +122,23 @@ def activation_bytes(parameters: Sequence[nn.Parameter], run: Callable[[], objec
         alive.append(tensor)  # a storage that is gone would lend its address to another
         return tensor
 
-    with mode, torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        own = {mode.from_tensor(p).untyped_storage()._cdata for p in parameters}
-        run()
+    own = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
+    with mode, torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor), \
+            torch.autocast('cpu', torch.bfloat16, enabled=bf16):
+        model(**model.data_preprocessor(batch, True), mode='loss')
     # Weights cast to bf16 live as long as the activations, so they count among them.
     return sum(size for storage, size in kept.items() if storage not in own)
 
 
 def print_memory(cfg: Config, batch: dict[str, Any], bf16: bool) -> None:
-    """Print the memory of activations without and with recomputing."""
+    """Print the memory of activations without and with recomputing; the model has no content, so any size fits."""
     for with_cp in (False, True):
-        model = build(cfg, with_cp)
-        parameters = list(model.parameters())
-
-        def run() -> None:
-            with torch.autocast('cpu', torch.bfloat16, enabled=bf16):
-                model(**model.data_preprocessor(batch, True), mode='loss')
-
-        size = activation_bytes(parameters, run) / GB
-        print(f'| {"recomputed" if with_cp else "kept"} | {size:.2f} GB |')
+        mode = FakeTensorMode(allow_non_fake_inputs=True)
+        with torch.device('meta'):
+            model = build(cfg, with_cp)
+        with mode:
+            model.to_empty(device='cpu')
+        print(f'| {"recomputed" if with_cp else "kept"} | {activation_bytes(model, batch, bf16, mode) / GB:.2f} GB |')
 
 
 def build(cfg: Config, with_cp: bool) -> nn.Module:
@@ -166,17 +163,19 @@ def main() -> None:
     MMLogger.get_current_instance().setLevel('WARNING')
     cfg = load_config(args.config)
     torch.manual_seed(0)
-    model = build(cfg, False)
     steps = DATASETS.build(dict(cfg.train_dataloader.dataset, lazy_init=True)).pipeline.transforms
     crops = next(step.kinds for step in steps if type(step).__name__ == 'MultiCrop')
     size, local = args.size or crops['global_crops'].size, args.local or crops['local_crops'].size
     count = crops['local_crops'].number
-    batch = make_batch(model, size, local, count, args.batch)
-    print(f'{model.backbone.arch_name}, {args.batch} samples: 2 crops of {size[0]}x{size[1]}, {count} of '
+    with torch.device('meta'):
+        side = build(cfg, False).backbone.size_multiple
+    batch = make_batch(side, size, local, count, args.batch)
+    print(f'{cfg.model.backbone.arch}, {args.batch} samples: 2 crops of {size[0]}x{size[1]}, {count} of '
           f'{local[0]}x{local[1]}, {"fp32" if args.fp32 else "bf16"}, {torch.get_num_threads()} threads')
     if args.memory:
         print_memory(cfg, batch, not args.fp32)
     else:
+        model = build(cfg, False)
         model.init_weights()
         model.start_teacher()
         time_step(model, cfg, batch, args.rounds, not args.fp32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +30,13 @@ PRETRAINING = dict(
     contrastive=dict(head=dict(hidden=32, bottleneck=16, prototypes=24), freeze_prototypes=3))
 
 
-def shrunk(node: Any) -> Any:
+def shrunk(node: Any, sizes: Mapping[tuple[int, ...], tuple[int, ...]] = SMALL) -> Any:
     """``node`` with the released sizes replaced."""
     if isinstance(node, dict):
-        return {key: shrunk(value) for key, value in node.items()}
+        return {key: shrunk(value, sizes) for key, value in node.items()}
     if isinstance(node, (list, tuple)):
-        return SMALL.get(tuple(node) if all(isinstance(item, int) for item in node) else None,
-                         type(node)(shrunk(item) for item in node))
+        return sizes.get(tuple(node) if all(isinstance(item, int) for item in node) else None,
+                         type(node)(shrunk(item, sizes) for item in node))
     return node
 
 
@@ -74,7 +75,7 @@ def small_pretraining(data: list[str], work_dir: Path, variant: str = '', **chan
 
     Args:
         data: as ``write_data`` returns it.
-        variant: '', 'mae' or 'cl'.
+        variant: '', 'mae', 'cl' or 'dino'.
         changes: entries to replace, 'a.b' written 'a__b'.
     """
     name = 'sapiens2-tiny_pretrain_synth-256x192' + (f'_{variant}' if variant else '')

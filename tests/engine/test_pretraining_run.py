@@ -147,7 +147,7 @@ def test_other_branches_do_not_fit(pretrained: tuple[list[str], Path], tmp_path:
         train(cfg)
 
 
-@pytest.mark.parametrize('variant, columns', [('', 3), ('cl', 2)])
+@pytest.mark.parametrize('variant, columns', [('', 3), ('cl', 2), ('dino', 3)])
 def test_pictures(variant: str, columns: int, tmp_path: Path) -> None:
     data = write_data('pretrain', tmp_path / 'data')
     states = []
