@@ -47,13 +47,13 @@ MODELS = _child('model', root.MODELS, 'models')
 # Initial values of weights; ``Pretrained`` reads every format of checkpoint.
 WEIGHT_INITIALIZERS = _child('weight initializer', root.WEIGHT_INITIALIZERS, 'models.checkpoints')
 # Data sets.
-DATASETS = _child('dataset', root.DATASETS, 'datasets')
+DATASETS = _child('dataset', root.DATASETS, 'datasets.components')
 # Steps of a data pipeline.
 TRANSFORMS = _child('transform', root.TRANSFORMS, 'datasets.transforms')
 # Orders in which samples are drawn.
 DATA_SAMPLERS = _child('data sampler', root.DATA_SAMPLERS, 'datasets.samplers')
 # How lists of samples become batches.
-FUNCTIONS = _child('function', root.FUNCTIONS, 'datasets')
+FUNCTIONS = _child('function', root.FUNCTIONS, 'datasets.components')
 # Encode and decode of one kind of target. MMEngine has no root for them.
 CODECS = Registry('codec', scope='sapiens2', locations=['sapiens2.codecs'])
 # Metrics over a whole validation set.

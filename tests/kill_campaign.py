@@ -19,14 +19,16 @@ import signal
 import sys
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
-import pyarrow.parquet
 import torch
 from comparisons import assert_same, file_hashes
+from curation.runs import results as curation_results
+from curation.runs import write_killed
 from films import make_film
 from mmengine.config import Config
 from rich.console import Console
@@ -103,32 +105,13 @@ class Train(Job):
 
 class Curate(Job):
     def prepare(self) -> None:
-        folder = self.scratch / 'images'
-        folder.mkdir()
-        for number in range(120):
-            rng = np.random.default_rng(number if number % 10 else number + 1)
-            picture = cv2.resize(rng.integers(0, 256, (7, 6, 3), dtype=np.uint8),
-                                 (160, 200) if number % 17 else (40, 50), interpolation=cv2.INTER_CUBIC)
-            content = cv2.imencode('.jpg', picture)[1].tobytes()
-            (folder / f'{number:04d}.jpg').write_bytes(content[:len(content) // 2] if number % 29 == 28 else content)
-        (self.scratch / 'config.py').write_text(
-            f"source = dict(type='PretrainFolderDataset', data_root={str(folder)!r})\n"
-            "stages = [dict(type='Decode'), dict(type='Hashes'), dict(type='Quality')]\n"
-            "filters = [dict(type='Limit', column='shorter_side', at_least=64)]\n"
-            'part_size = 4\nshard_size = 10\n', encoding='utf-8')
+        write_killed(self.scratch, 120)
 
     def command(self, out: Path) -> list[str]:
         return ['curate', str(self.scratch / 'config.py'), '--out', str(out), '--workers', '1']
 
     def result(self, out: Path) -> Any:
-        """Values of the scores, and all other bytes but those of the report, which has times, and of the index."""
-        result = {name: value for name, value in super().result(out).items()
-                  if name != 'report.html' and 'index' not in name.split('/')}
-        for name in result:
-            if name.startswith('scores/'):
-                table = pyarrow.parquet.read_table(out / name).replace_schema_metadata(None)
-                result[name] = str(table.to_pylist())
-        return result
+        return curation_results(out)
 
 
 class Images(Job):
@@ -221,7 +204,7 @@ def run(job: Job, out: Path, limit: float) -> float | None:
         log = os.open(job.scratch / 'log', os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(log, 1)
         os.dup2(log, 2)
-        os._exit(_code(job.command(out)))
+        os._exit(exit_code(sapiens2, job.command(out)))
     with contextlib.suppress(PermissionError):  # both do it, for neither knows who comes first
         os.setpgid(child, child)
     while (elapsed := time.monotonic() - start) < min(limit, _WAIT):
@@ -238,9 +221,10 @@ def run(job: Job, out: Path, limit: float) -> float | None:
     return None
 
 
-def _code(words: list[str]) -> int:
+def exit_code(call: Callable[[list[str]], int], words: list[str]) -> int:
+    """What ``call`` gives, or ends the program with."""
     try:
-        return sapiens2(words)
+        return call(words)
     except SystemExit as error:
         return int(error.code or 0)
     finally:

@@ -38,6 +38,8 @@ RENAMED = {'AlbedoGradL1Loss': 'GradientMSELoss', 'NormalGradL1Loss': 'GradientM
 VARIANTS = ('lora',)
 # Recipes with one of the two branches of pretraining, and the entry that switches the other off.
 ABLATIONS = {'mae': 'contrastive', 'cl': 'mae'}
+# The recipe that takes one line from another file of _base_: the strong augmentation.
+PRETRAINING_VARIANTS = (*ABLATIONS, 'dino')
 
 
 def leaf(task: str, size: str) -> Path:
@@ -66,7 +68,7 @@ def test_leaf_of_pretraining_loads_and_builds_its_model(path: Path) -> None:
     with torch.device('meta'):
         model = MODELS.build(cfg.model)
     name = NAME.fullmatch(path.name)
-    assert name and name['task'] == 'pretrain' and name['variant'] in (None, *ABLATIONS)
+    assert name and name['task'] == 'pretrain' and name['variant'] in (None, *PRETRAINING_VARIANTS)
     backbone, size = model.backbone, (int(name['H']), int(name['W']))
     assert backbone.arch_name == f'sapiens2_{name["size"].removesuffix("-4k")}' and backbone.img_size == size
     assert (backbone.tokenizer is not None) == name['size'].endswith('-4k')
@@ -85,7 +87,8 @@ def test_leaf_of_pretraining_loads_and_builds_its_model(path: Path) -> None:
 @pytest.mark.parametrize('size', [*SIZES, 'tiny', '1b-4k'])
 def test_every_size_has_a_leaf_of_pretraining(size: str) -> None:
     names = {path.stem.partition('_')[2] for path in PRETRAINING if path.stem.startswith(f'sapiens2-{size}_')}
-    assert names == {'tiny': {'pretrain_synth-256x192', *(f'pretrain_synth-256x192_{name}' for name in ABLATIONS)},
+    tiny = 'pretrain_synth-256x192'
+    assert names == {'tiny': {tiny, *(f'{tiny}_{name}' for name in PRETRAINING_VARIANTS)},
                      '1b-4k': {'pretrain_humans-4096x3072'}}.get(
                          size, {'pretrain_humans-512x384', 'pretrain_humans-1024x768'})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import re
 from pathlib import Path
@@ -48,3 +49,18 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     build(load_config(str(ROOT / 'mkdocs.yml'), strict=True, site_dir=str(tmp_path)))
     page = (tmp_path / 'repository' / 'configs' / 'seg' / 'index.html').read_text(encoding='utf-8')
     assert 'mIoU_percent' in page
+
+
+@pytest.mark.parametrize('link', ['missing.md', 'other.md#missing', 'other.md'])
+def test_a_link_that_leads_nowhere_stops_the_build(link: str, tmp_path: Path) -> None:
+    pytest.importorskip('material')
+    from mkdocs.commands.build import build
+    from mkdocs.config import load_config
+    from mkdocs.exceptions import Abort
+    (tmp_path / 'docs').mkdir()
+    (tmp_path / 'docs/index.md').write_text(f'# Home\n\n[page]({link})\n')
+    (tmp_path / 'docs/other.md').write_text('# Other\n')
+    config = load_config(str(ROOT / 'mkdocs.yml'), strict=True, docs_dir=str(tmp_path / 'docs'), hooks=[],
+                         nav=['index.md', 'other.md'], site_dir=str(tmp_path / 'site'))
+    with pytest.raises(Abort) if 'missing' in link else contextlib.nullcontext():
+        build(config)

@@ -33,8 +33,10 @@ ALLOWED = {
     'torch.jit.load': {'export/runtimes.py'},
     'torch._inductor.aoti_load_package': {'export/runtimes.py'},
     'subprocess.Popen': {'quickstart/steps.py'},  # the package's own commands, no shell
-    'importlib.import_module': {'cli/main.py', 'export/runtimes.py', 'utils/environment.py'},  # names from tables here
-    '__import__': {'export/writers.py'},
+    'importlib.import_module': {'cli/main.py', 'utils/environment.py'},  # names from tables here
+    # What a process of a pool does, from the process that starts it; multiprocessing would pickle it all the same.
+    'pickle.dumps': {'utils/parallel.py'},
+    'pickle.loads': {'utils/parallel.py'},
 }
 DANGEROUS = ('eval', 'exec', 'compile', '__import__', 'torch.load', 'np.load', 'numpy.load', 'torch.jit.load',
              'torch.export.load', 'torch._inductor.aoti_load_package', 'os.system', 'os.popen', 'yaml.load',
@@ -58,7 +60,8 @@ def calls(path: Path) -> Iterator[str]:
                 yield f'{name}(unpickles)'
         elif isinstance(node, ast.ImportFrom) and (node.module or '').split('.')[0] in (*MODULES, 'importlib'):
             for alias in node.names:
-                if alias.name in ('load', 'loads', 'Unpickler', 'run', 'call', 'check_output', 'system', 'import_module'):
+                if alias.name in ('load', 'loads', 'Unpickler', 'run', 'call', 'check_output', 'system',
+                                  'import_module'):
                     yield f'from {node.module} import {alias.name}'
 
 

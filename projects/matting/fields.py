@@ -10,6 +10,7 @@ from sapiens2.datasets.errors import DataError, Fault, Kind
 from sapiens2.datasets.field_files import FIELD_ENDINGS, PICTURE_ENDINGS, READERS
 from sapiens2.datasets.transforms.fields import FIELDS, Field
 from sapiens2.utils.image_io import read_raster
+from sapiens2.visualization.pictures import DRAWABLE_FIELDS
 
 _REMEDY = 'save a grey PNG of 8 or 16 bits, a PNG with transparency, or floats in [0, 1] as npy'
 
@@ -40,6 +41,10 @@ def read_alpha(path: str) -> np.ndarray:
     return alpha
 
 
+def _grey(image: np.ndarray, alpha: np.ndarray, *_: object) -> np.ndarray:
+    return cv2.cvtColor(np.rint(np.clip(alpha, 0, 1) * 255).astype(np.uint8), cv2.COLOR_GRAY2BGR)
+
+
 def register() -> None:
     """Add the fields to the tables of sapiens2; twice is as good as once."""
     # A picture that is made smaller averages areas, and so must its matte, or it would no longer say how the picture is
@@ -48,3 +53,4 @@ def register() -> None:
     FIELDS['foreground'] = Field(np.float32, 3, cv2.INTER_AREA)
     FIELD_ENDINGS['alpha'] = PICTURE_ENDINGS + ARRAY_ENDINGS
     READERS['alpha'] = read_alpha
+    DRAWABLE_FIELDS['alpha'] = _grey

@@ -21,6 +21,7 @@ import numpy as np
 from sapiens2.apis.person_boxes import PersonBoxes
 from sapiens2.datasets.coco_json import is_crowd, objects
 from sapiens2.utils.image_list import describe_missing
+from sapiens2.utils.regular_file import check_regular
 
 # No score or size of an image is larger.
 _LARGEST = 1e9
@@ -101,6 +102,7 @@ def load_boxes(path: str | Path, score_thr: float = 0.0) -> BoxTable:
         raise FileNotFoundError(f'boxes (--boxes): {describe_missing(Path(path))}. It must be a JSON file in COCO '
                                 'format')
     try:
+        check_regular(path)
         content = json.loads(Path(path).read_text(encoding='utf-8-sig'))
     except OSError as error:
         raise ValueError(f'boxes (--boxes): {path} cannot be read: {error.strerror}. It must be a JSON file in COCO '

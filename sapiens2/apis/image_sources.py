@@ -14,9 +14,11 @@ from PIL import Image, ImageOps
 
 from sapiens2.apis.outputs import NUMBER_ENDINGS
 from sapiens2.utils.atomic import check_folder
-from sapiens2.utils.fetch import fetch, is_address
+from sapiens2.utils.fetch import fetch, is_address, split_address
+from sapiens2.utils.image_errors import ImageReadError
 from sapiens2.utils.image_io import pillow_to_bgr, read_image
 from sapiens2.utils.image_list import ImageFile, free_stem, list_images, output_stems
+from sapiens2.utils.portable_names import portable_name
 
 ImageInput = Union[str, os.PathLike, np.ndarray, Image.Image]
 _ITEMS = (str, os.PathLike, np.ndarray, Image.Image)
@@ -51,6 +53,11 @@ class ImageSource:
         """By which boxes in a file are matched; None for an image in memory."""
         return Path(_path_of(self.url)) if self.url else self.path
 
+    @property
+    def origin(self) -> Optional[Union[Path, str]]:
+        """The file or the address; None for an image in memory."""
+        return self.path or self.url
+
     def read(self) -> np.ndarray:
         """(H, W, 3) uint8 BGR, upright.
 
@@ -62,8 +69,17 @@ class ImageSource:
         if self.url is not None:
             return read_image(fetch(self.url), self.url)
         if isinstance(self.pixels, Image.Image):
-            return pillow_to_bgr(ImageOps.exif_transpose(self.pixels), self.stem)
+            return self._of_pillow()
         return _checked_array(self.pixels, self.stem)
+
+    def _of_pillow(self) -> np.ndarray:
+        try:
+            return pillow_to_bgr(ImageOps.exif_transpose(self.pixels), self.stem)
+        except ImageReadError:
+            raise
+        except (OSError, SyntaxError, ValueError) as error:  # of a file that is read now, a closed image, an odd mode
+            raise ImageReadError(self.stem, f'Pillow cannot read this image of mode {self.pixels.mode}: {error}') \
+                from error
 
 
 def _checked_array(pixels: np.ndarray, name: str) -> np.ndarray:
@@ -101,7 +117,8 @@ def _conversions(pixels: np.ndarray) -> Iterator[str]:
 
 def image_sources(
         inputs: Union[ImageInput, Sequence[Any], Iterator[Any]], missing: Optional[list[str]] = None,
-        out_dir: Optional[Path] = None) -> Union[list[ImageSource], Iterator[ImageSource]]:
+        out_dir: Optional[Path] = None, result_ending: Optional[str] = None
+) -> Union[list[ImageSource], Iterator[ImageSource]]:
     """The images that ``inputs`` name, in order; those at addresses come last.
 
     Args:
@@ -112,6 +129,7 @@ def image_sources(
         missing: takes a line for each path that leads to no image; without it they are an error. Of an iterator, such
             paths are sources that cannot be read.
         out_dir: folder of results. Pictures in its folders of tasks are results of an earlier run, and no inputs.
+        result_ending: of pictures that lie as results in ``out_dir`` itself.
 
     Raises:
         FileNotFoundError: for paths that lead to no image.
@@ -142,7 +160,7 @@ def image_sources(
     items = [item for item in items if item not in urls]
     files = list_images(items, missing=missing)
     if out_dir is not None:
-        files = _without_results(files, [os.fspath(item) for item in items], out_dir)
+        files = _without_results(files, [os.fspath(item) for item in items], out_dir, result_ending)
     pages = [ImageFile(path, PurePath(path.name or 'page')) for path in (Path(_path_of(url)) for url in urls)]
     stems = output_stems([*files, *pages])
     return [*(ImageSource(stem, path=file.path) for file, stem in zip(files, stems)),
@@ -173,13 +191,14 @@ def _as_they_go(inputs: Iterator[Any], out_dir: Optional[Path]) -> Iterator[Imag
 
 
 def _path_of(url: str) -> str:
-    """Host and path of an address, without what would lead out of a folder."""
-    parts = urllib.parse.urlsplit(url)
+    """Host and path of an address, without what would lead out of a folder or is no name on some system."""
+    parts = split_address(url)
     names = [parts.hostname or '', *urllib.parse.unquote(parts.path).split('/')]
-    return '/'.join(name.replace('\0', '') for name in names if name not in ('', '.', '..'))
+    return '/'.join(portable_name(name) for name in names if name not in ('', '.', '..'))
 
 
-def _without_results(files: Sequence[ImageFile], items: Sequence[str], out_dir: Path) -> list[ImageFile]:
+def _without_results(files: Sequence[ImageFile], items: Sequence[str], out_dir: Path,
+                     ending: Optional[str]) -> list[ImageFile]:
     """``files`` but for those that an earlier run has written to ``out_dir``.
 
     Raises:
@@ -187,6 +206,9 @@ def _without_results(files: Sequence[ImageFile], items: Sequence[str], out_dir: 
     """
     # Not Path.resolve, which raises for a link that leads to itself.
     folder = os.path.realpath(out_dir)
+    if ending is not None:
+        files = [file for file in files if not (file.path.name.endswith(ending) and os.path.join(
+            os.path.realpath(file.path.parent), '').startswith(os.path.join(folder, '')))]
     results = [os.path.join(folder, task, '') for task in NUMBER_ENDINGS]
     places = [os.path.join(os.path.realpath(file.path.parent), '') for file in files]
     named = [os.path.join(os.path.realpath(item), '') for item in items]

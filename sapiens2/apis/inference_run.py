@@ -7,7 +7,6 @@ computed, drawn and written in threads again.
 
 from __future__ import annotations
 
-import errno
 import itertools
 import math
 import os
@@ -19,7 +18,6 @@ from typing import Any, Optional, Union
 
 import cv2
 import numpy as np
-import torch
 from mmengine.dataset import pseudo_collate
 from PIL import Image
 
@@ -28,15 +26,13 @@ from sapiens2.apis.image_sources import ImageSource
 from sapiens2.apis.journal import Journal
 from sapiens2.apis.outputs import FIELD_OF_TASK, OutputOptions, apply_camera, write_result
 from sapiens2.apis.person_boxes import PersonBoxes, cut_boxes, usable_people
-from sapiens2.apis.task_network import TaskNetwork, of_one, see_the_same
+from sapiens2.apis.task_network import TaskNetwork, of_one, own_arithmetic, see_the_same
 from sapiens2.structures import DataSample
+from sapiens2.utils.atomic import unusable_name
 from sapiens2.utils.overlap import ahead, in_background
 from sapiens2.utils.pillow_pictures import stated_pixels
 
 Result = dict[str, Any]
-# Of writing: the name is too long, has characters that the file system lacks, or is that of a folder or below a file.
-# Any other fault, a full disk for instance, would meet the next image too.
-_FAULTS_OF_NAMES = (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL, errno.EISDIR, errno.ENOTDIR, errno.EEXIST)
 # Pictures with more pixels, photographs of 9 megapixels but no frame of 4K, go through alone where that costs no batch:
 # each has maps of hundreds of megabytes, of which one at a time is enough.
 _LARGE = 9_000_000
@@ -192,13 +188,13 @@ class InferenceRun:
     def _look_up(self, image: _Image, task: str, journal: Journal) -> None:
         """Note what an earlier run has left of one result, or that it has left another picture's in its place."""
         source, result = image.source, image.results[task]
+        if source.origin is None:
+            return
         files = None if source.path is None else journal.finished(source.stem, source.path)
         if files is not None:
             result.update(files=files, finished_before=True, **journal.summary(source.stem))
-        elif (source.path or source.url) and journal.is_of_another(source.stem, source.path or source.url):
-            result['error'] = (f'{source.name}: {journal.folder / source.stem}.* are results of another picture of '
-                               'this name, which would be overwritten. Choose another folder for the results, or say '
-                               'that they may be: --overwrite (resume=False)')
+        else:
+            result['error'] = journal.refusal(source.stem, source.origin, source.name)
 
     def _find_people(self, image: _Image) -> None:
         tasks = tasks_with_people(self.networks, self.outputs)
@@ -257,12 +253,10 @@ class InferenceRun:
             result['files'] = [str(file) for file in write_result(
                 self.folder, source.stem, image.pixels, result, self.outputs)]
         except OSError as error:
-            if error.errno not in _FAULTS_OF_NAMES:
-                raise
-            result['error'] = f'{source.name}: its results cannot be written: {error}'
+            result['error'] = unusable_name(source.name, error)
             return
-        if task in self.journals and (source.path or source.url):
-            self.journals[task].add(source.stem, source.path or source.url, result['files'], _summary(result))
+        if task in self.journals and source.origin is not None:
+            self.journals[task].add(source.stem, source.origin, result['files'], _summary(result))
 
 
 def _summary(result: Result) -> dict[str, Any]:
@@ -328,7 +322,7 @@ def _units(image: _Image, part: _Pass) -> Iterator[dict[str, Any]]:
 def _run(group: Sequence[TaskNetwork], batch: Sequence[tuple[_Pass, dict[str, Any]]]) -> None:
     """Pass one batch through the networks of a group, which share a backbone if they are several."""
     model = group[0].model
-    with torch.inference_mode():
+    with own_arithmetic(group[0].device):
         data = model.data_preprocessor(pseudo_collate([unit for _, unit in batch]), False)
         if len(group) == 1:
             outputs = [model.outputs(data['inputs'])]

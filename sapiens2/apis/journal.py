@@ -1,6 +1,7 @@
 """What an output folder already holds, and by which model and settings it was made, so that a run can go on.
 
-Each task's folder has a file ``journal.jsonl``, a line for each finished image, written when its files are complete.
+The folder of each task, and that of features, has a file ``journal.jsonl``, a line for each finished image, written
+when its files are complete.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import Any, Optional, Union
 
 from sapiens2.utils.digests import file_digest
+from sapiens2.utils.regular_file import check_regular
+from sapiens2.utils.visible_files import visible_files
 
 JOURNAL = 'journal.jsonl'
 # A file of weights is known by this many pieces of it, evenly spread, and its size.
@@ -25,9 +28,10 @@ _PIECES, _PIECE = 64, 4096
 def content_id(path: str | Path) -> str:
     """A digest that tells files of weights apart without reading them whole: of their sizes and of samples of them."""
     path = Path(path)
-    files = sorted(file for file in path.rglob('*') if file.is_file()) if path.is_dir() else [path]
+    files = [file for file in visible_files(path, '**/*') if file.is_file()] if path.is_dir() else [path]
     digest = hashlib.sha256()
     for file in files:
+        check_regular(file)
         size = file.stat().st_size
         digest.update(f'{file.name} {size} '.encode('utf-8', 'surrogateescape'))
         with file.open('rb') as stream:
@@ -97,6 +101,18 @@ class Journal:
         return entry is not None and entry['source'].get('place') != _place(source) and any(
             (self.folder / name).exists() for name in entry['files']) and not _is_same(entry['source'], source)
 
+    def refusal(self, stem: str, source: Union[Path, str], name: str) -> Optional[str]:
+        """Why results called ``stem`` are not to be written, see ``is_of_another``; None if they are.
+
+        Args:
+            name: of the picture, for the text.
+        """
+        if not self.is_of_another(stem, source):
+            return None
+        return (f'{name}: {self.folder / stem}.* are results of another picture of this name, which would be '
+                'overwritten. Choose another folder for the results, or say that they may be: --overwrite '
+                '(resume=False)')
+
     def add(self, stem: str, source: Union[Path, str], files: Sequence[str],
             summary: Optional[Mapping[str, Any]] = None) -> None:
         """Note that the results of an image are complete.
@@ -113,8 +129,11 @@ class Journal:
         with self._lock:
             line = self._begin + json.dumps(entry) + '\n'
             # One write of a line; several processes may share the file.
-            with self._path.open('ab') as stream:
-                stream.write(line.encode())
+            try:
+                with self._path.open('ab') as stream:
+                    stream.write(line.encode())
+            except OSError as error:  # of a full disk the system does not say which file met it
+                raise OSError(error.errno, error.strerror, str(self._path)) from error
             self._begin = ''
 
 

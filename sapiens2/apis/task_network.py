@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Optional, Union
 
 import numpy as np
 import torch
 from mmengine.config import Config
 from mmengine.dataset import Compose
-from torch import nn
+from torch import Tensor, nn
 
 from sapiens2.apis.journal import content_id
 from sapiens2.apis.outputs import FIELD_OF_TASK
@@ -37,9 +38,10 @@ class TaskNetwork:
     Args:
         task, model, weights, img_size, flip_test, stream_layers, int8_weights, trust_exported: see
             ``Sapiens2Inferencer``.
-        device, dtype: where and in what it computes.
+        device, dtype: where and in what it is to compute.
 
     Attributes:
+        device: where it computes.
         cfg: its config.
         dataset_meta: names and colours of what it predicts.
         pipeline: brings an image, or a person of it, to the network.
@@ -53,7 +55,7 @@ class TaskNetwork:
                  device: torch.device, dtype: torch.dtype, img_size: Optional[tuple[int, int]] = None,
                  flip_test: Optional[bool] = None, stream_layers: str = 'auto', int8_weights: bool = False,
                  trust_exported: bool = False) -> None:
-        self.task = check_task(task)
+        self.task, self.device = check_task(task), device
         if weights is not None and not os.fspath(weights):
             raise ValueError('weights: the name of the file is empty')
         chosen = DEFAULT_MODEL if model is None else model
@@ -109,7 +111,7 @@ class TaskNetwork:
         """
         # Of the output too, because classes and peaks made of NaN look like any other.
         finite = all(is_finite(output) for output in outputs)
-        with torch.inference_mode():
+        with own_arithmetic(self.device):
             for output, sample in zip(outputs, samples):
                 self.model.decode_head.predictions(output, [sample], **{**self.model.head_options(), **options})
         values = self._people(samples) if self.task == 'pose' else self._maps(samples[0])
@@ -160,7 +162,18 @@ def _predict_in_float32(head: nn.Module) -> None:
     """
     for name, layer in head.named_children():
         if name in (*LAST_LAYERS, 'scale_final_layer'):
-            layer.float().register_forward_pre_hook(lambda module, inputs: tuple(value.float() for value in inputs))
+            layer.float().register_forward_pre_hook(_in_float32)
+
+
+def _in_float32(module: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    return tuple(value.float() for value in inputs)
+
+
+@contextmanager
+def own_arithmetic(device: torch.device) -> Iterator[None]:
+    """No gradients, and the dtypes of the network: the caller's autocast, which other threads lack, does not count."""
+    with torch.inference_mode(), torch.autocast(device.type, enabled=False):
+        yield
 
 
 def is_finite(output: Any) -> bool:

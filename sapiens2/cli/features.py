@@ -10,10 +10,14 @@ from typing import Optional
 from sapiens2.cli.infer_arguments import not_empty, some_path
 from sapiens2.cli.probe import add_machine
 from sapiens2.utils.choices import FEATURE_FORMATS
+from sapiens2.utils.printable import printable
 
 _EPILOG = '''A file holds cls (C,), the class token; mean (C,), the mean of the patches; patches (h, w, C); all float32.
 The picture keeps its shape between black borders: patches[rows[0]:rows[1], columns[0]:columns[1]] are those of the
 picture itself. It is called like its picture, in the same sub-folders.
+
+What is finished in DIR, made of the same pictures with the same weights and settings, is not made again: the same
+command continues a run.
 
 exit code: 0 all done, 1 a picture was skipped (and named), 2 nothing could be started.
 
@@ -31,6 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument('inputs', metavar='INPUT', nargs='+', type=not_empty,
                         help='image, folder (with its sub-folders), glob, or .txt with a path a line')
     parser.add_argument('--out', metavar='DIR', type=some_path, required=True, help='folder for the results')
+    parser.add_argument('--overwrite', action='store_true', help='make again what is finished in DIR')
     model = parser.add_mutually_exclusive_group()
     model.add_argument('--model', metavar='NAME', type=not_empty,
                        help='architecture (sapiens2_1b or 1b, sapiens_1b) or timm/NAME; default: told from the '
@@ -77,9 +82,12 @@ def run(args: argparse.Namespace) -> int:
     text = f'{what}@{weights}' if what and weights else what or weights
     model = build_backbone(parse_backbone(text), tuple(args.size) if args.size else None, args.device, args.dtype,
                            args.seed)
-    skipped = write_features(model, args.inputs, args.out, args.format, args.pictures, batch_size=args.batch_size,
-                             workers=args.workers)
-    for text in skipped:
-        print(f'skipped {text}', file=sys.stderr)
+    summary = write_features(model, args.inputs, args.out, args.format, args.pictures, batch_size=args.batch_size,
+                             workers=args.workers, resume=not args.overwrite)
+    for text in summary.skipped:
+        print(printable(f'skipped {text}'), file=sys.stderr)
+    if summary.finished_before:
+        print(f'finished before by the same weights and settings (--overwrite makes them again): '
+              f'{summary.finished_before}', file=sys.stderr)
     print(args.out)
-    return 1 if skipped else 0
+    return 1 if summary.skipped else 0

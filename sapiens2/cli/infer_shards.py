@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
-import queue
 import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, Optional
 
 from sapiens2.utils.parallel import end_with_parent
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _BRIEF = ('task', 'path', 'error', 'files', 'finished_before', 'people', 'bboxes', 'message',
           'skipped_boxes', 'boxes_below_threshold', 'frame')
 _RESULT, _PROBLEM, _NOTE, _END = 'result', 'problem', 'note', 'end'
-_SECONDS = 1.0
 
 
 def run_shards(args: argparse.Namespace, weights: Mapping[str, str], sources: Sequence[ImageSource],
@@ -32,52 +31,61 @@ def run_shards(args: argparse.Namespace, weights: Mapping[str, str], sources: Se
         RuntimeError: naming the device, if its process fails; the others finish their share first.
     """
     context = multiprocessing.get_context('spawn')
-    messages = context.Queue()
-    count = len(args.devices)
-    workers = {number: context.Process(
-        target=_work, args=(args, weights, sources[number::count], videos[number::count], number, messages),
-        daemon=True) for number in range(count)}
-    for worker in workers.values():
-        worker.start()
+    count, workers = len(args.devices), {}
     failures: list[str] = []
     total = None if videos else len(sources) * len(weights)
     try:
-        for _ in report.follow(' + '.join(weights), _results(args, workers, messages, report, failures), total):
+        for number in range(count):
+            # A pipe for each: one that is killed while it writes holds up no other.
+            reader, writer = context.Pipe(duplex=False)
+            process = context.Process(target=_work, daemon=True, args=(
+                args, weights, sources[number::count], videos[number::count], number, writer))
+            process.start()
+            writer.close()  # the process has its own, whose end is seen then
+            workers[reader] = number, process
+        for _ in report.follow(' + '.join(weights), _results(args, workers, report, failures), total):
             pass
     finally:
-        for worker in workers.values():
-            worker.terminate()
+        for _, process in workers.values():
+            process.terminate()
     if failures:
         raise RuntimeError('; '.join(failures) + '. The same command continues with what is not done')
 
 
-def _results(args: argparse.Namespace, workers: dict[int, Any], messages: Any, report: Report,
+def _results(args: argparse.Namespace, workers: dict[Connection, tuple[int, Any]], report: Report,
              failures: list[str]) -> Iterator[dict[str, Any]]:
     """Results in the order in which they are done, until all processes have ended."""
     while workers:
-        try:
-            number, kind, content = messages.get(timeout=_SECONDS)
-        except queue.Empty:
-            for number in [number for number, worker in workers.items() if worker.exitcode is not None]:
-                failures.append(f'{args.devices[number]}: the process ended with code {workers.pop(number).exitcode}')
-            continue
-        if kind == _RESULT:
-            yield content
-        elif kind == _PROBLEM:
-            report.add_problem(content)
-        elif kind == _NOTE:
-            report.note(content)
-        else:
-            workers.pop(number).join()
-            if content:
-                failures.append(f'{args.devices[number]}: {content}')
+        for reader in wait(list(workers)):
+            try:
+                kind, content = reader.recv()
+            except (EOFError, OSError):  # its end, between messages or in one
+                kind, content = _END, None
+            if kind == _RESULT:
+                yield content
+            elif kind == _PROBLEM:
+                report.add_problem(content)
+            elif kind == _NOTE:
+                report.note(content)
+            else:
+                number, process = workers.pop(reader)
+                process.join()
+                if content or process.exitcode:
+                    failures.append(f'{args.devices[number]}: {content or _ending(process.exitcode)}')
+
+
+def _ending(code: int) -> str:
+    """How a process has ended that said nothing."""
+    if code == -signal.SIGKILL:
+        return 'the process was killed, as systems do when memory is short'
+    return f'the process ended with code {code}'
 
 
 class _Messages:
     """A report whose reader is another process."""
 
-    def __init__(self, messages: Any, number: int) -> None:
-        self._messages, self._number = messages, number
+    def __init__(self, writer: Connection) -> None:
+        self._writer = writer
 
     def follow(self, name: str, results: Iterable[Mapping[str, Any]],
                total: Optional[int]) -> Iterator[Mapping[str, Any]]:
@@ -95,11 +103,11 @@ class _Messages:
         self._send(_END, failure)
 
     def _send(self, kind: str, content: Any) -> None:
-        self._messages.put((self._number, kind, content))
+        self._writer.send((kind, content))
 
 
 def _work(args: argparse.Namespace, weights: Mapping[str, str], sources: Sequence[ImageSource],
-          videos: Sequence[VideoInput], number: int, messages: Any) -> None:
+          videos: Sequence[VideoInput], number: int, writer: Connection) -> None:
     """Run one share."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what is finished
     end_with_parent()
@@ -113,7 +121,7 @@ def _work(args: argparse.Namespace, weights: Mapping[str, str], sources: Sequenc
     device = args.devices[number]
     if device == 'cpu':
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // len(args.devices)))
-    report, failure = _Messages(messages, number), None
+    report, failure = _Messages(writer), None
     try:
         if sources or videos:
             # The file of boxes has been checked against all images, of which this share may be none that it knows.

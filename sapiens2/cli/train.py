@@ -15,7 +15,8 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     add_arguments(parser)
     parser.add_argument('--resume', metavar='CHECKPOINT', nargs='?', const='auto',
                         help='go on from CHECKPOINT, or without one from the newest in the work directory')
-    parser.add_argument('--amp', action='store_true', help='run the forward pass in bfloat16, where the device computes in it')
+    parser.add_argument('--amp', action='store_true',
+                        help='run the forward pass in bfloat16, where the device computes in it')
     parser.add_argument('--seed', type=int, help='seed of the whole run (default: that of the config)')
     parser.set_defaults(func=run)
 

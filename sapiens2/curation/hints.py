@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -50,17 +51,25 @@ def _loosened(paths: Sequence[Path], chain: Chain, limit: Limit, selection: Sele
     table = read_scores(paths, [limit.column, DROPPED, LAST]).filter(out)
     text = f'"{limit.name}" leaves out {int(out.sum()):,} of {len(out):,} images.'
     values, _ = known_values(table.column(limit.column))
-    if not len(values) or limit.at_least is None and limit.at_most is None:
+    if limit.at_least is None and limit.at_most is None or not np.isfinite(values).any():
         return f'{text} {limit.column}: {chain.columns[limit.column].meaning}'
+    values = values[np.isfinite(values)]
     middle = float(np.median(values))
     bound = 'at-least' if limit.at_least is not None and middle < limit.at_least else 'at-most'
     whose = 'these'
     if bound == 'at-least' and middle == values.min() < values.max():  # where nothing was found: that is no limit
         text += f' {int((values == middle).sum()):,} of these have {middle:.3g}.'
         whose, middle = 'the others', float(np.median(values[values > middle]))
+    middle = _outwards(middle, bound)
     text += (f' Half of {whose} have {middle:.3g} or {"more" if bound == "at-least" else "less"} ({limit.column}: '
              f'{chain.columns[limit.column].meaning}). The limit is moved by --{bound} {limit.column}={middle:.3g}')
     last = table.column(LAST).fill_null(len(chain.stages)).to_numpy()
     if (last < len(chain.stages) - 1).any():
         return text + ' and another --out: images that it dropped have not been seen by later stages.'
     return text + ' with --steps select report.'
+
+
+def _outwards(value: float, bound: str) -> float:
+    """Three digits of a limit, rounded so that it still lets the value pass."""
+    step = 10.0**(math.floor(math.log10(abs(value))) - 2) if value else 1.0
+    return (math.floor if bound == 'at-least' else math.ceil)(value / step) * step

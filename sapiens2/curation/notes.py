@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Optional
 
-from sapiens2.curation.settings import differences
 from sapiens2.utils.atomic import atomic_path
+from sapiens2.utils.differences import differences
 
 NOTES = 'curation.json'
 # Entries that scores depend on -> their type.
@@ -55,8 +55,8 @@ def check_notes(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -
     Raises:
         ValueError: saying what differs, and what to do.
     """
-    found = [text for name in _MADE_OF if name in now and name not in _OF_SOURCE
-             for text in differences(before[name], now[name], name)]
+    found = [f'{entry}: {there!r} there, {here!r} now' for name in _MADE_OF if name in now and name not in _OF_SOURCE
+             for entry, there, here in differences(before[name], now[name], name)]
     if found:
         raise ValueError(f'{path.parent}: holds scores that were made with other part_size or stages: '
                          f'{"; ".join(found)}. Give another --out to score anew; filters, duplicates, balance and '

@@ -144,6 +144,8 @@ def _examples(run: Run) -> str:
 
 def _quarantine(run: Run) -> str:
     numbers = np.flatnonzero(run.selection.reason == QUARANTINE)
+    if not len(numbers):
+        return paragraph('No image.')
     rows = [(run.scored(int(index), NAME), run.scored(int(index), ERROR)) for index in _spread(numbers, 30)]
     return table(('image', 'reason'), rows,
                  f'{len(rows)} of {len(numbers)}; all are in the files of scores, column error.')

@@ -115,10 +115,20 @@ class CurationRun:
         self.out.mkdir(parents=True, exist_ok=True)
         try:
             with FileLock(self.out / LOCK, timeout=0):
-                return self._run(steps, workers, engine, console, overwrite)
+                selection = self._run(steps, workers, engine, console, overwrite)
+                self._remove_partial()
+                return selection
         except Timeout as error:
             raise ValueError(f'{self.out}: another process curates there; wait for it, or give another --out') \
                 from error
+
+    def _remove_partial(self) -> None:
+        """Remove what earlier runs have left that were killed while they wrote. Nobody else writes to a locked folder,
+        so it may be as young as it likes.
+        """
+        for folder in (self.out, *(self.out / name for name in (INDEX, SCORES, SHARDS))):
+            for path in folder.glob('.partial-*'):
+                path.unlink(missing_ok=True)
 
     def _run(self, steps: Sequence[str], workers: int, engine: str, console: Console, overwrite: bool) -> Selection:
         self.complaints = []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from rich.console import Console
 
 from sapiens2.curation.chain import Chain
-from sapiens2.curation.columns import METADATA, Record, arrow_schema, arrow_table
+from sapiens2.curation.columns import ERROR, METADATA, Record, arrow_schema, arrow_table
 from sapiens2.curation.processes import spread
 from sapiens2.curation.source import Source
 from sapiens2.utils.atomic import atomic_path
@@ -68,10 +68,17 @@ class PartScorer:
         return min(self.part_size, self.images - part * self.part_size)
 
     def read(self, part: int) -> list[Record]:
-        """The records of a part, before any stage."""
+        """The records of a part, before any stage.
+
+        Raises:
+            DataError: if it is the source that is gone, which says nothing of images.
+        """
         start = part * self.part_size
         metadata = any(METADATA in stage.inputs for stage in self.chain.stages)
-        return [self.source.record(index, metadata) for index in range(start, start + self.images_in(part))]
+        records = [self.source.record(index, metadata) for index in range(start, start + self.images_in(part))]
+        if any(ERROR in record for record in records):
+            self.source.check_there()
+        return records
 
     def write(self, part: int, records: list[Record], figures: Mapping[str, Any]) -> None:
         """Write the file of a part."""

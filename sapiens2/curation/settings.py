@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -69,23 +69,3 @@ def plain(value: Any) -> Any:
         return json.loads(json.dumps(value.to_dict() if isinstance(value, Config) else value))
     except TypeError as error:
         raise ConfigError(f'{error}: write a configuration, such as dict(type=...), in place of an object') from error
-
-
-def differences(before: Any, now: Any, path: str = '') -> Iterator[str]:
-    """What differs between two values as JSON has them, each with its entry."""
-    if isinstance(before, Mapping) and isinstance(now, Mapping):
-        for name in dict.fromkeys([*before, *now]):
-            if name not in now or name not in before:
-                there, here = before.get(name, 'not set'), now.get(name, 'not set')
-                yield f'{path}.{name}: {there} there, {here} now'
-            else:
-                yield from differences(before[name], now[name], f'{path}.{name}')
-    elif isinstance(before, list) and isinstance(now, list):
-        for number in range(max(len(before), len(now))):
-            if number >= min(len(before), len(now)):
-                there, here = (part[number] if number < len(part) else 'none' for part in (before, now))
-                yield f'{path}.{number}: {there} there, {here} now'
-            else:
-                yield from differences(before[number], now[number], f'{path}.{number}')
-    elif before != now:
-        yield f'{path}: {before!r} there, {now!r} now'

@@ -14,6 +14,7 @@ from sapiens2.curation.columns import CONTENT, ERROR, INDEX, METADATA, NAME, Rec
 from sapiens2.datasets.errors import DataError, Kind
 from sapiens2.datasets.pretrain.base import PretrainDataset
 from sapiens2.datasets.pretrain.folder import PretrainFolderDataset
+from sapiens2.datasets.pretrain.storage import is_remote
 from sapiens2.registry import DATASETS
 from sapiens2.utils.image_io import ImageReadError
 from sapiens2.utils.image_list import IMAGE_ENDINGS
@@ -97,6 +98,17 @@ class Source:
             return self.read(index)
         except OSError as error:
             raise ImageReadError(name, error.strerror or str(error)) from error
+
+    def check_there(self) -> None:
+        """See that it is not all of the images that cannot be read: the disk or the network may be away.
+
+        Raises:
+            DataError: if their folder is gone, or empty.
+        """
+        root = Path(self.cfg['data_root'])
+        if not is_remote(str(root)) and not (root.is_dir() and any(root.iterdir())):
+            raise DataError(f'{root}: is gone, or empty, since the run began. Give the same command again when it is '
+                            'back; nothing is lost')
 
     def record(self, index: int, metadata: bool = False) -> Record:
         """What is known of image ``index`` before any stage; with what the source has besides, if asked for."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from sapiens2.curation.arguments import Count
+from sapiens2.curation.arguments import Count, Least
 from sapiens2.curation.columns import Column, Record
 
 
@@ -27,9 +27,8 @@ class Stage(ABC):
     # Columns that it adds.
     outputs: ClassVar[dict[str, Column]] = {}
 
-    def __init__(self, batch_size: Count = 32, num_cpus: float = 1.0, num_gpus: float = 0.0) -> None:
-        if batch_size < 1:
-            raise ValueError(f'{type(self).__name__}.batch_size must be at least 1, got {batch_size}')
+    def __init__(self, batch_size: Count = 32, num_cpus: Annotated[float, Least(0.01)] = 1.0,
+                 num_gpus: Annotated[float, Least(0)] = 0.0) -> None:
         self.batch_size, self.num_cpus, self.num_gpus = batch_size, num_cpus, num_gpus
 
     @property

@@ -104,6 +104,7 @@ class ShardWriter:
                         if hashlib.sha256(content).digest() != row['sha256']:
                             raise ImageReadError(row['name'], 'has changed since it was scored')
                     except ImageReadError as error:
+                        self.source.check_there()
                         left_out.append((row['index'], row['name'], error.reason))
                         continue
                     member = tarfile.TarInfo(f'{row["index"]:010d}.{_ENDINGS.get(row["format"], _ENDING_OF_OTHERS)}')
@@ -111,7 +112,7 @@ class ShardWriter:
                     tar.addfile(member, io.BytesIO(content))
                     written.append(place)
             size = partial.stat().st_size
-        table = table.take(written).replace_schema_metadata({
+        table = table.take(np.array(written, dtype=np.int64)).replace_schema_metadata({
             _TAR_BYTES: str(size).encode(), **({_LEFT_OUT: json.dumps(left_out).encode()} if left_out else {})})
         with atomic_path(self.path(shard, 'parquet')) as partial:
             pyarrow.parquet.write_table(table, partial, compression='zstd')

@@ -1,17 +1,23 @@
-"""Data sets, samplers and transforms."""
+"""Data sets, samplers and transforms, and the tables of key points and classes.
 
-from sapiens2.datasets import samplers, transforms
-from sapiens2.datasets.base import BaseHumanDataset
-from sapiens2.datasets.coco_seg import CocoSegDataset
-from sapiens2.datasets.dense import DenseFolderDataset
+Programs that need the tables and the errors alone, such as ``sapiens2 synth``, start without torch: data sets are
+imported when they are first asked for.
+"""
+
+from typing import Any
+
 from sapiens2.datasets.errors import DataError
 from sapiens2.datasets.metainfo import load_metainfo
-from sapiens2.datasets.mixed import MixedDataset
-from sapiens2.datasets.pose import CocoPoseDataset
-from sapiens2.datasets.pretrain import (
-    PretrainFolderDataset, PretrainParquetDataset, PretrainShardsDataset, collate_crops)
 
-__all__ = [
-    'BaseHumanDataset', 'CocoPoseDataset', 'CocoSegDataset', 'DataError', 'DenseFolderDataset', 'MixedDataset',
-    'PretrainFolderDataset', 'PretrainParquetDataset', 'PretrainShardsDataset', 'collate_crops', 'load_metainfo',
-    'samplers', 'transforms']
+_COMPONENTS = (
+    'BaseHumanDataset', 'CocoPoseDataset', 'CocoSegDataset', 'DenseFolderDataset', 'MixedDataset',
+    'PretrainFolderDataset', 'PretrainParquetDataset', 'PretrainShardsDataset', 'collate_crops')
+
+__all__ = ['DataError', 'load_metainfo', *_COMPONENTS]  # noqa: F822
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _COMPONENTS:
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    from sapiens2.datasets import components
+    return getattr(components, name)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sapiens2.datasets.errors import DataError, Fault, Kind
+from sapiens2.utils.regular_file import check_regular
 
 
 @contextmanager
@@ -36,6 +37,7 @@ def read_json(path: str) -> Any:
         DataError: naming the file, if it is missing or no JSON.
     """
     try:
+        check_regular(path)
         text = Path(path).read_text(encoding='utf-8-sig')
         with no_garbage_collection():
             return json.loads(text)

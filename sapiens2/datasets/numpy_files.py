@@ -11,6 +11,7 @@ from numpy.lib.npyio import NpzFile
 
 from sapiens2.datasets.errors import DataError, Fault, Kind
 from sapiens2.utils.file_kind import UNKNOWN, describe_content
+from sapiens2.utils.regular_file import check_regular
 
 # Of .npy, and of .npz, which is a ZIP archive.
 _MAGIC = (b'\x93NUMPY', b'PK')
@@ -24,6 +25,7 @@ def open_numpy(path: str, field: str = '') -> Iterator[Union[np.ndarray, NpzFile
         DataError: naming the file, if it is missing or damaged, or lacks an array that the block asks for.
     """
     try:
+        check_regular(path)
         loaded = np.load(path, allow_pickle=False)
         with nullcontext() if isinstance(loaded, np.ndarray) else closing(loaded):
             yield loaded

@@ -85,6 +85,9 @@ class FaceFinder:
     def _detect(self, picture: np.ndarray, offset: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Boxes (N, 4), points (N, 6, 2) in pixels of the whole picture, and scores (N,)."""
         size = self._detector.size
+        if min(picture.shape[:2]) * size <= max(picture.shape[:2]):
+            # So narrow that less than a pixel of it is left, or a tile of nothing: no face is in it.
+            return np.zeros((0, 4)), np.zeros((0, 6, 2)), np.zeros(0)
         scale = size / max(picture.shape[:2])
         small = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA if scale < 1
                            else cv2.INTER_LINEAR)[:size, :size]

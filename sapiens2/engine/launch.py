@@ -138,6 +138,9 @@ def build_runner(cfg: Config) -> Sapiens2Runner:
     """
     try:
         return Sapiens2Runner.from_cfg(cfg)
+    except UnicodeEncodeError as error:
+        raise ConfigError(f'{error.object!a} cannot be written: this locale has other characters. Start with '
+                          'PYTHONUTF8=1, or without characters beyond ASCII') from error
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigError(error.args[0]) from error
 

@@ -14,9 +14,9 @@ from mmengine.evaluator import Evaluator
 from mmengine.structures import BaseDataElement, InstanceData
 from torch import Tensor
 
-from sapiens2.datasets.transforms.targets import unproject
 from sapiens2.registry import DATASETS, register_all
 from sapiens2.structures import DataSample
+from sapiens2.utils.pinhole import unproject
 from sapiens2.utils.tasks import task_of
 
 # Wraps an iterable, for progress: (samples, how many) -> the samples.

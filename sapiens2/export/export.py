@@ -20,7 +20,7 @@ from sapiens2.export.formats import FORMATS, format_for
 from sapiens2.export.info import export_info, file_hash, known_licence
 from sapiens2.export.parity import TOLERANCE, check
 from sapiens2.export.raw_network import INPUT, OUTPUTS, RawNetwork, fixed_rotations
-from sapiens2.export.writers import Job, write
+from sapiens2.export.writers import Job, check_tools, write
 from sapiens2.utils.atomic import atomic_path
 from sapiens2.utils.devices import DTYPES, dtype_named, pick_device
 from sapiens2.utils.image_io import read_image
@@ -66,7 +66,7 @@ def export_network(
         FileExistsError: if ``target`` exists, without ``force``.
         FileNotFoundError: for pictures that are not there.
         ValueError: for a format, dtype or size that does not go together; a picture that cannot be read.
-        ImportError: if a package is missing, with what installs it.
+        ImportError, RuntimeError: if a package or a compiler is missing, with what installs it.
     """
     target, kind = Path(target), format_for(target, file_format)
     short = _checked_dtype(dtype, kind)
@@ -74,6 +74,7 @@ def export_network(
         raise ValueError(f'opset is a version of ONNX, and {FORMATS[kind].title} has none: leave it out')
     if target.exists() and not force:
         raise FileExistsError(f'{target}: is there already: --force overwrites it')
+    check_tools(kind)
     files = [file.path for file in list_images(pictures)][:batch or _EXAMPLES]
     read = [read_image(path) for path in files]
     place = pick_device(device)
@@ -133,7 +134,10 @@ def _write_in_place(kind: str, job: Job, target: Path) -> None:
     """Write beside ``target``, then move all files to their places, the one that names the others last."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix='.partial-', dir=target.parent) as folder:
-        write(kind, job, Path(folder) / target.name)
+        try:
+            write(kind, job, Path(folder) / target.name)
+        except OSError as error:  # of a full disk the system does not say which file met it
+            raise OSError(error.errno, error.strerror or str(error), str(target)) from error
         for path in reversed(files_of(Path(folder) / target.name)):
             os.replace(path, target.with_name(path.name))
 

@@ -18,6 +18,7 @@ from sapiens2.utils.digests import add_file
 from sapiens2.utils.foreign_config import check_foreign_config
 from sapiens2.utils.model_index import load_model_index
 from sapiens2.utils.task_models import set_image_size, task_config
+from sapiens2.utils.visible_files import visible_files
 from sapiens2.version import __version__
 from sapiens2.weights import embedded_weights
 
@@ -105,7 +106,7 @@ def exported_config(info: Info, task: str, img_size: Optional[tuple[int, int]], 
 def file_hash(path: Path) -> str:
     """SHA-256 of a file; of the safetensors in a folder, one after the other."""
     digest = hashlib.sha256()
-    for file in sorted(path.glob('*.safetensors')) if path.is_dir() else [path]:
+    for file in visible_files(path, '*.safetensors') if path.is_dir() else [path]:
         add_file(digest, file)
     return digest.hexdigest()
 

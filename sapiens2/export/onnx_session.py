@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Union
 
 from sapiens2.export.formats import EXTRA, has_onnx_start, head_of, unusable
+from sapiens2.utils.silent_packages import import_onnxruntime
 
 CPU = 'CPUExecutionProvider'
 _PROVIDERS = {'cpu': CPU, 'cuda': 'CUDAExecutionProvider'}
@@ -29,7 +30,7 @@ def open_session(path: Union[str, PathLike[str]], device: str = 'cpu', threads: 
         ValueError: if onnxruntime cannot open it, or cannot run on the device.
     """
     try:
-        import onnxruntime
+        onnxruntime = import_onnxruntime()
     except ImportError as error:
         raise ImportError(f'{path}: is run by onnxruntime: {EXTRA}, or pip install onnxruntime') from error
     if not Path(path).is_file():

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,6 +12,7 @@ from torch import Tensor
 from sapiens2.export.formats import EXTRA, FORMATS, head_of, unusable
 from sapiens2.export.info import ENTRY, Info, archive_info, parse_info
 from sapiens2.export.onnx_session import open_session
+from sapiens2.utils.silent_packages import import_openvino
 
 Run = Callable[[Tensor], Sequence[Tensor]]
 
@@ -58,7 +57,10 @@ def _onnx(path: Path, device: torch.device) -> tuple[Info, Run]:
 
 
 def _openvino(path: Path, device: torch.device) -> tuple[Info, Run]:
-    openvino = _package('openvino')
+    try:
+        openvino = import_openvino()
+    except ImportError as error:
+        raise ImportError(f'this file needs openvino: {EXTRA}') from error
     if device.type != 'cpu':
         raise ValueError(f'{path}: OpenVINO files run on the CPU here, not on {device}: choose the device cpu')
     core = openvino.Core()
@@ -111,10 +113,3 @@ def _torchscript(path: Path, device: torch.device, info: Info) -> Run:
 
 _ARCHIVES: Mapping[str, Callable[[Path, torch.device, Info], Run]] = {
     'torch-export': _torch_export, 'aoti': _aoti, 'torchscript': _torchscript}
-
-
-def _package(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ImportError(f'this file needs {name}: {EXTRA}') from error

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+import io
 import json
 import logging
-import os
-import shutil
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Optional
 
 import torch
+import torch._inductor.cpp_builder
 from torch import Tensor
 
-from sapiens2.export.formats import EXTRA
+from sapiens2.export.formats import EXTRA, FORMATS
 from sapiens2.export.info import ENTRY, ENTRY_FILE, Info
 from sapiens2.export.raw_network import INPUT, RawNetwork
+from sapiens2.utils.silent_packages import import_openvino
 
 # A protocol buffer, which an ONNX file is, holds less than 2 GiB. Weights beyond this lie in a second file.
 _ONE_FILE = 1.8 * 2**30
@@ -57,7 +59,6 @@ class Job:
 
 
 def _onnx(job: Job, path: Path) -> None:
-    _need('onnx', 'onnxscript')
     program = torch.onnx.export(job.program(), dynamo=True, input_names=[INPUT], output_names=job.outputs,
                                 opset_version=job.opset, verbose=False)
     program.model.metadata_props[ENTRY] = job.text
@@ -66,8 +67,7 @@ def _onnx(job: Job, path: Path) -> None:
 
 
 def _openvino(job: Job, path: Path) -> None:
-    _need('openvino')
-    import openvino
+    openvino = import_openvino()
     model = openvino.convert_model(job.program())
     model.inputs[0].get_tensor().set_names({INPUT})
     for output, name in zip(model.outputs, job.outputs):
@@ -77,13 +77,13 @@ def _openvino(job: Job, path: Path) -> None:
 
 
 def _torch_export(job: Job, path: Path) -> None:
-    torch.export.save(job.program(), path, extra_files={ENTRY_FILE: job.text})
+    # In memory first: when a disk is full, torch's writer of files ends the whole program, past every handler.
+    content = io.BytesIO()
+    torch.export.save(job.program(), content, extra_files={ENTRY_FILE: job.text})
+    path.write_bytes(content.getbuffer())
 
 
 def _aoti(job: Job, path: Path) -> None:
-    if not any(shutil.which(name) for name in (os.environ.get('CXX', ''), 'g++', 'clang++', 'c++', 'cl') if name):
-        raise RuntimeError('AOTInductor compiles the network: it needs a C++ compiler. Install one (g++ for instance), '
-                           'name it in the environment variable CXX, or choose another format')
     # By itself it leaves out the rounding between operations in bf16 that it joins.
     torch._inductor.aoti_compile_and_package(job.program(), package_path=str(path),
                                              inductor_configs={'emulate_precision_casts': True})
@@ -94,30 +94,42 @@ def _aoti(job: Job, path: Path) -> None:
 
 def _torchscript(job: Job, path: Path) -> None:
     traced = torch.jit.trace(job.network, job.example, check_trace=False)
-    torch.jit.save(traced, str(path), _extra_files={ENTRY_FILE: job.text})
+    content = io.BytesIO()  # as above
+    torch.jit.save(traced, content, _extra_files={ENTRY_FILE: job.text})
+    path.write_bytes(content.getbuffer())
 
 
 WRITERS: Mapping[str, Callable[[Job, Path], None]] = {
     'onnx': _onnx, 'openvino': _openvino, 'torch-export': _torch_export, 'aoti': _aoti, 'torchscript': _torchscript}
 
 
-def write(kind: str, job: Job, path: Path) -> None:
-    """Write ``job`` in format ``kind``.
+def check_tools(kind: str) -> None:
+    """Look whether all is there that writes and runs format ``kind``.
 
     Raises:
         ImportError: if a package is missing, with what installs it.
+        RuntimeError: if a compiler is missing.
+    """
+    missing = [package for package in FORMATS[kind].packages if importlib.util.find_spec(package) is None]
+    if missing:
+        raise ImportError(f'{FORMATS[kind].title} needs {", ".join(missing)}: {EXTRA}')
+    if kind == 'aoti':
+        try:
+            torch._inductor.cpp_builder.get_cpp_compiler()
+        except RuntimeError as error:
+            raise RuntimeError(
+                'AOTInductor compiles the network: it needs a C++ compiler. Install one (g++ for instance), name it in '
+                f'the environment variable CXX, or choose another format. torch says: {error}') from error
+
+
+def write(kind: str, job: Job, path: Path) -> None:
+    """Write ``job`` in format ``kind``, see ``check_tools``.
+
+    Raises:
         RuntimeError: if the network has something that the format lacks.
     """
     with _quiet(), torch.no_grad():
         WRITERS[kind](job, path)
-
-
-def _need(*packages: str) -> None:
-    for package in packages:
-        try:
-            __import__(package)
-        except ImportError as error:
-            raise ImportError(f'this format needs {package}: {EXTRA}') from error
 
 
 @contextmanager

@@ -67,6 +67,8 @@ def find_gpu(name: str, extra: Optional[Path] = None) -> Gpu:
 def _read(path: Path) -> dict[str, Gpu]:
     try:
         content = yaml.safe_load(path.read_text(encoding='utf-8'))
+    except OSError as error:
+        raise ConfigError(f'--gpus: {path} cannot be read: {error.strerror}') from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f'--gpus: {path} is no YAML file: {error}') from error
     if not isinstance(content, Mapping) or not isinstance(content.get('gpus'), Mapping):

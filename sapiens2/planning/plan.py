@@ -13,7 +13,7 @@ from sapiens2.planning.gpus import GIB, Gpu
 from sapiens2.planning.memory import Memory, memory_of
 from sapiens2.planning.recording import Recording, record
 from sapiens2.planning.remedies import Remedies, Remedy
-from sapiens2.planning.runs import Run
+from sapiens2.planning.runs import LARGEST, Run
 from sapiens2.planning.speed import Rates, Speed, speed_of
 from sapiens2.planning.training import Settings
 from sapiens2.registry import FINE_TUNING
@@ -21,7 +21,6 @@ from sapiens2.utils.config import ConfigError
 
 # Batches whose recordings the others lie between. With one sample some operations differ.
 BASIS = (2, 3)
-LARGEST = 4096
 
 
 class Recordings:
@@ -141,16 +140,16 @@ class Planner:
                               'parameters to a model that is divided already: take ddp')
 
     def largest_batch(self, run: Run) -> int:
-        """The most samples of a forward pass that fit; 0 if not even one does."""
+        """The most samples of a forward pass that fit, at most ``LARGEST``; 0 if not even one does."""
         def fits(batch: int) -> bool:
             return self.memory(replace(run, settings=replace(run.settings, batch=batch))).total <= self.capacity
 
         if not fits(2):  # asked first, as batches of 2 are recorded anyway
             return int(fits(1))
         low, high = 2, 4
-        while high < LARGEST and fits(high):
+        while high <= LARGEST and fits(high):
             low, high = high, 2 * high
-        while high - low > 1:
+        while low < LARGEST and high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if fits(middle) else (low, middle)
         return low

@@ -8,8 +8,9 @@ from typing import Any, Optional
 
 from mmengine.config import Config
 
-from sapiens2.planning.runs import Run
+from sapiens2.planning.runs import LARGEST, Run
 
+ADAFACTOR_RATE = 1e-2  # relative to the size of each weight matrix; see docs/en/advanced_guides/small_gpu.md
 # A run with something changed; None where it changes nothing.
 Change = Callable[[Run], Optional[Run]]
 
@@ -54,7 +55,9 @@ class Remedies:
                 so_far, together = combined, self.memory(combined)
                 fits = together <= self.capacity
             if alone is not None:
-                found.append(Remedy(name, how, self.memory(alone), together))
+                best = combined or alone
+                found.append(Remedy(name, how.format(batch=best.settings.batch, accumulate=best.accumulate),
+                                    self.memory(alone), together))
         if 'decode_head' in self.cfg.model and not self._is_tuned(run):
             whole = replace(run.spread, offload=False, shard_size=None,
                             strategy='ddp' if run.spread.num > 1 else 'single')
@@ -65,7 +68,7 @@ class Remedies:
         return found
 
     def _changes(self, run: Run) -> Iterator[tuple[str, str, Change]]:
-        """Name, how to do it, and the change."""
+        """Name, how to do it (``batch`` and ``accumulate`` of the changed run go into it), and the change."""
         spread = run.spread
         if not run.settings.half:
             yield 'bfloat16', '--amp', _settings(half=True)
@@ -78,12 +81,17 @@ class Remedies:
                        _spread(strategy='hybrid'))
             if spread.strategy != 'fsdp2':
                 yield 'a copy on all GPUs', "strategy = dict(type='FSDP2')", _spread(strategy='fsdp2')
-        yield ('smaller batches, accumulated', 'train_dataloader.batch_size, optim_wrapper.accumulative_counts',
-               self._smaller)
+        yield ('smaller batches, accumulated',
+               'train_dataloader.batch_size={batch} optim_wrapper.accumulative_counts={accumulate}', self._smaller)
         if not self._is_tuned(run) and run.settings.optimizer is None:
-            for kind in ('AdamW8bit', 'TorchAdafactor'):
-                if self.cfg.optim_wrapper.optimizer.type != kind:
-                    yield f'{kind} instead', f'optim_wrapper.optimizer.type={kind}', _optimizer(kind)
+            own = self.cfg.optim_wrapper.optimizer
+            for kind, rate in (('AdamW8bit', own.get('lr')), ('TorchAdafactor', ADAFACTOR_RATE)):
+                if own.type != kind:
+                    values = {'lr': rate, 'weight_decay': own.get('weight_decay')}
+                    arguments = ', '.join(f'{name}={value}' for name, value in values.items() if value is not None)
+                    yield (f'{kind} instead',
+                           f"optim_wrapper = dict(optimizer=dict(_delete_=True, type='{kind}', {arguments}))",
+                           _optimizer(kind))
         if not self._is_tuned(run) and not spread.offload:
             yield ('parameters on the host', "strategy = dict(type='FSDP2', cpu_offload=True)",
                    _spread(offload=True, strategy=spread.strategy if spread.is_sharded else 'fsdp2'))
@@ -92,7 +100,7 @@ class Remedies:
         """The largest smaller batch that fits, with as many samples an update; if none does, single samples."""
         total = run.settings.batch * run.accumulate
         tries = [replace(run, accumulate=total // size, settings=replace(run.settings, batch=size))
-                 for size in range(run.settings.batch - 1, 0, -1) if total % size == 0]
+                 for size in range(min(run.settings.batch - 1, LARGEST), 0, -1) if total % size == 0]
         fitting = (trial for trial in tries if self.memory(trial) <= self.capacity)
         return next(fitting, tries[-1] if tries else None)
 

@@ -9,6 +9,7 @@ from sapiens2.planning.gpus import GIB
 from sapiens2.planning.memory import CONTEXT, FRAGMENTS, NCCL, Memory
 from sapiens2.planning.operations import LAUNCH
 from sapiens2.planning.plan import Plan
+from sapiens2.planning.runs import LARGEST
 from sapiens2.planning.speed import Rates
 from sapiens2.planning.timeline import Phase
 
@@ -77,7 +78,8 @@ def _memory(plan: Plan) -> list[str]:
                      f'{memory.largest[1] / GIB:.2f}')
     if memory.host:
         lines.append(f'  in the memory of each host: {memory.host / GIB:.0f}')
-    lines.append(f'  largest batch of a GPU and pass that fits: {plan.largest or "none"}')
+    lines.append(f'  largest batch of a GPU and pass that fits: {plan.largest or "none"}'
+                 + (' or more' if plan.largest == LARGEST else ''))
     return lines
 
 
@@ -107,6 +109,8 @@ def _remedies(plan: Plan) -> list[str]:
     for remedy in plan.remedies:
         together = '' if remedy.together is None else f'{remedy.together / GIB:.1f}'
         lines.append(f'  {remedy.name:<32} {remedy.alone / GIB:>8.1f} {together:>9}   {remedy.how}')
+    if all(min(remedy.alone, remedy.together or remedy.alone) > plan.capacity for remedy in plan.remedies):
+        lines.append('None of it is enough: take a GPU with more memory, a smaller model or smaller pictures.')
     return lines
 
 

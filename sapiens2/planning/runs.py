@@ -9,6 +9,7 @@ from sapiens2.planning.training import Settings
 from sapiens2.utils.config import ConfigError
 from sapiens2.utils.suggest import UnknownNameError, unknown_name
 
+LARGEST = 4096  # batch of a GPU and pass that is looked at
 STRATEGIES = ('single', 'ddp', 'fsdp2', 'hybrid')
 
 

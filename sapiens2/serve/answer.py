@@ -115,7 +115,9 @@ def _draw(image: np.ndarray, result: dict[str, Any], folder: Path) -> Answer:
     if task == 'seg':
         classes, palette = class_table(meta)
         answer.parts = _parts(value, small.shape[:2], classes, palette)
-        answer.summary = f'{len(answer.parts[0])} parts of {len(classes)} are in the picture.'
+        count = len(answer.parts[0])
+        answer.summary = (f'{count} {"part" if count == 1 else "parts"} of {len(classes)} '
+                          f'{"is" if count == 1 else "are"} in the picture.')
     elif task == 'pointmap':
         near, far = depth_range(value[..., 2])
         answer.summary = f'Depth from {near:.2f} m (red) to {far:.2f} m (blue).'

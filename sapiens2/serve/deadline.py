@@ -18,7 +18,7 @@ class Deadline:
     """
 
     def __init__(self) -> None:
-        self._end, self._seconds = math.inf, math.inf
+        self._end, self._seconds, self._cancelled = math.inf, math.inf, False
 
     def start(self, seconds: float) -> None:
         self._end, self._seconds = time.monotonic() + seconds, seconds
@@ -26,8 +26,14 @@ class Deadline:
     def stop(self) -> None:
         self._end = math.inf
 
+    def cancel(self) -> None:
+        """Let all work, of now and later, stop."""
+        self._cancelled = True
+
     def check(self) -> None:
         """Raise ``TookTooLong`` if the time is up."""
+        if self._cancelled:
+            raise TookTooLong('The server has been stopped.')
         if time.monotonic() > self._end:
             raise TookTooLong(f'This took longer than {self._seconds:g} s and was stopped. Try a smaller picture, a '
                               'smaller model or fewer people.')

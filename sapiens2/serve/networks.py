@@ -7,9 +7,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from sapiens2.apis.inferencer import Sapiens2Inferencer
+from sapiens2.export.formats import is_exported
+from sapiens2.models.checkpoints.build import RANDOM, parameters_on_meta
+from sapiens2.models.checkpoints.load import fitting_entries
+from sapiens2.registry import MODELS, register_all
 from sapiens2.serve.deadline import Deadline
 from sapiens2.serve.refusals import Refused
 from sapiens2.serve.settings import NetworkSpec
+from sapiens2.utils.devices import pick_device, pick_dtype
+from sapiens2.utils.task_models import task_config
 from sapiens2.utils.tasks import TASKS
 
 
@@ -18,16 +24,37 @@ class Networks:
 
     Args:
         specs: those that visitors can choose.
-        device, dtype: as of ``Sapiens2Inferencer``.
+        device, dtype, trust_exported: as of ``Sapiens2Inferencer``.
+
+    Raises:
+        ValueError: for an unknown device or dtype.
     """
 
-    def __init__(self, specs: Sequence[NetworkSpec], device: str = 'auto', dtype: str = 'auto') -> None:
+    def __init__(self, specs: Sequence[NetworkSpec], device: str = 'auto', dtype: str = 'auto',
+                 trust_exported: bool = False) -> None:
+        pick_dtype(dtype, pick_device(device))
         self._specs = {(spec.task, spec.model): spec for spec in specs}
-        self._device, self._dtype = device, dtype
+        self._device, self._dtype, self._trust_exported = device, dtype, trust_exported
         self._loaded: dict[NetworkSpec, Sapiens2Inferencer] = {}
         # One device computes for all: two networks at a time would share its memory and gain no time.
         self._lock = threading.Lock()
         self.deadline = Deadline()
+
+    def check(self) -> None:
+        """Look whether all weights are those of their networks, before a visitor meets it. Checkpoints are not read for
+        that; exported networks are loaded.
+
+        Raises:
+            CheckpointError, ValueError, FileNotFoundError, ImportError: naming the file that is not.
+        """
+        register_all()
+        for spec in self._specs.values():
+            if is_exported(spec.weights):
+                self._load(spec)
+            elif spec.weights != RANDOM:
+                with parameters_on_meta():
+                    model = MODELS.build(task_config(spec.task, spec.model).model)
+                fitting_entries(model, spec.weights)
 
     @property
     def tasks(self) -> list[str]:
@@ -56,13 +83,18 @@ class Networks:
             TookTooLong: out of the body, when the time is up.
         """
         with self._lock:
-            if spec not in self._loaded:
-                inferencer = Sapiens2Inferencer(spec.task, spec.model, spec.weights, self._device, self._dtype)
-                for network in inferencer.networks.values():
-                    self.deadline.watch(network.model)
-                self._loaded[spec] = inferencer
+            inferencer = self._load(spec)
             self.deadline.start(seconds)
             try:
-                yield self._loaded[spec]
+                yield inferencer
             finally:
                 self.deadline.stop()
+
+    def _load(self, spec: NetworkSpec) -> Sapiens2Inferencer:
+        if spec not in self._loaded:
+            inferencer = Sapiens2Inferencer(spec.task, spec.model, spec.weights, self._device, self._dtype,
+                                            trust_exported=self._trust_exported)
+            for network in inferencer.networks.values():
+                self.deadline.watch(network.model)
+            self._loaded[spec] = inferencer
+        return self._loaded[spec]

@@ -15,6 +15,8 @@ from pathlib import Path
 from sapiens2.serve.settings import ServeSettings
 
 LOOPBACK = ('127.0.0.1', 'localhost')
+# Visitors whose pages Gradio remembers. It keeps some 0.1 to 0.4 MB of each, and by default of 10,000.
+_SESSIONS = 200
 # Read by Gradio when it is imported and when it takes a file.
 _ENVIRONMENT = {'GRADIO_ANALYTICS_ENABLED': 'False'}
 
@@ -25,6 +27,7 @@ def serving(settings: ServeSettings) -> Iterator[str]:
 
     Raises:
         ImportError: if Gradio is missing.
+        CheckpointError, ValueError, FileNotFoundError: for a device, a dtype or weights that cannot be used.
         OSError: if the address cannot be listened at.
     """
     _check_free(settings.host, settings.port)
@@ -39,7 +42,9 @@ def serving(settings: ServeSettings) -> Iterator[str]:
         except ImportError as error:
             raise ImportError(f'sapiens2 serve needs Gradio: pip install "sapiens2[serve]" ({error})') from error
         from sapiens2.serve.networks import Networks
-        blocks = Page(settings, Networks(settings.networks, settings.device, settings.dtype), Path(root)).blocks
+        networks = Networks(settings.networks, settings.device, settings.dtype, settings.trust_exported)
+        networks.check()
+        blocks = Page(settings, networks, Path(root)).blocks
         middleware = [Middleware(SafeHeaders)]
         if settings.host in LOOPBACK:
             # A page elsewhere whose name is made to lead to this machine must not talk to it.
@@ -52,9 +57,10 @@ def serving(settings: ServeSettings) -> Iterator[str]:
                 server_name=settings.host, server_port=settings.port, share=False, quiet=True,
                 prevent_thread_lock=True, max_file_size=settings.max_bytes, footer_links=[], ssr_mode=False,
                 mcp_server=False, enable_monitoring=False, pwa=False, run_history=False, theme=theme(), css=CSS,
-                app_kwargs={'middleware': middleware})
+                state_session_capacity=_SESSIONS, app_kwargs={'middleware': middleware})
             yield url
         finally:
+            networks.deadline.cancel()  # closing waits for what is being computed
             blocks.close(verbose=False)
             ended.set()
             sweeper.join()

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Optional
 
+import torch
+
 from sapiens2.detectors.base import PersonDetector
+from sapiens2.export.exported_network import ExportedNetwork
+from sapiens2.export.formats import is_exported
 from sapiens2.models.checkpoints.build import RANDOM
 from sapiens2.models.checkpoints.hub import local_weights
 from sapiens2.utils.suggest import UnknownNameError, unknown_name
-from sapiens2.utils.task_models import model_name
+from sapiens2.utils.task_models import DEFAULT_MODEL, model_name
 from sapiens2.utils.tasks import TASKS, unknown_task
 from sapiens2.weights import embedded_weights
 
@@ -37,7 +41,7 @@ class ServeSettings:
     Attributes:
         networks: those that visitors can choose; see ``network_specs``.
         host, port: where it listens. Any host but a loopback address lets others in.
-        device, dtype: as of ``Sapiens2Inferencer``.
+        device, dtype, trust_exported: as of ``Sapiens2Inferencer``.
         detector: who finds people; None: visitors give boxes, or a picture of one person.
         max_pixels: of a picture.
         max_bytes: of its file.
@@ -57,31 +61,36 @@ class ServeSettings:
     seconds: float = 120.0
     queue: int = 16
     keep_seconds: int = 600
+    trust_exported: bool = False
 
 
-def network_specs(models: Sequence[str], given: Sequence[str]) -> tuple[NetworkSpec, ...]:
+def network_specs(models: Sequence[str], given: Sequence[str], trust_exported: bool = False
+                  ) -> tuple[NetworkSpec, ...]:
     """The networks of ``models`` for which there are weights, in the order of the models and the tasks.
 
     Args:
-        models: names; 'tiny' stands for 'sapiens2_tiny'.
+        models: names; 'tiny' stands for 'sapiens2_tiny'. With none, those in the exported networks that are given, and
+            'sapiens2_1b' for other weights.
         given: TASK=FILE, TASK=OWNER/REPOSITORY of huggingface.co, see ``local_weights``, or
             TASK=random, with several models MODEL:TASK=FILE; 'random' stands for all tasks without
             other weights. Where nothing is given, the weights that come with the package are taken.
+        trust_exported: see ``Sapiens2Inferencer``.
 
     Raises:
-        ValueError: if a text, a task or a model is unknown, or a model has no weights at all.
+        ValueError: if a text, a task or a model is unknown, a model has no weights at all, or an exported network is
+            another one.
         FileNotFoundError: if a checkpoint or repository does not exist.
     """
     names = list(dict.fromkeys(models))
     chosen: dict[tuple[str, str], str] = {}
     for text in given:
         if text != RANDOM:
-            key, file = _checkpoint(text, names)
+            key, file = _checkpoint(text, names, trust_exported)
             if key in chosen:
                 raise ValueError(f'--weights {text}: {key[1]} of {key[0]} has {chosen[key]} already')
             chosen[key] = file
     specs: list[NetworkSpec] = []
-    for name in names:
+    for name in names or dict.fromkeys(model for model, _ in chosen) or [DEFAULT_MODEL]:
         offered = []
         for task in TASKS:
             full = model_name(task, name)
@@ -95,7 +104,7 @@ def network_specs(models: Sequence[str], given: Sequence[str]) -> tuple[NetworkS
     return tuple(dict.fromkeys(specs))
 
 
-def _checkpoint(text: str, models: Sequence[str]) -> tuple[tuple[str, str], str]:
+def _checkpoint(text: str, models: Sequence[str], trust_exported: bool) -> tuple[tuple[str, str], str]:
     """(model, task) and file of one ``--weights``."""
     key, separator, file = text.partition('=')
     model, colon, task = key.rpartition(':')
@@ -103,10 +112,21 @@ def _checkpoint(text: str, models: Sequence[str]) -> tuple[tuple[str, str], str]
         raise ValueError(f'--weights {text}: must be TASK=FILE, or {RANDOM}')
     if task not in TASKS:
         raise UnknownNameError(f'--weights {text}: ' + unknown_task(task))
+    path = file if file == RANDOM else str(local_weights(file))
+    if is_exported(path):
+        held = ExportedNetwork(path, torch.device('cpu'), trust_exported)
+        held.config(task)  # raises if it is for another one
+        fitting = [name for name in ([model] if colon else models or [held.arch_name])
+                   if model_name(task, name) == held.arch_name]
+        if not fitting:
+            raise ValueError(f'--weights {text}: holds the network {held.arch_name}: serve that model, --model '
+                             f'{held.arch_name}, or leave --model and MODEL: out')
+        return (fitting[0], task), path
+    models = models or [DEFAULT_MODEL]
     if not colon:
         if len(models) > 1:
             raise ValueError(f'--weights {text}: of which model? Write MODEL:{text}; models: {", ".join(models)}')
         model = models[0]
     if model not in models:
         raise UnknownNameError(f'--weights {text}: ' + unknown_name(model, models, 'model that is served'))
-    return (model, task), file if file == RANDOM else str(local_weights(file))
+    return (model, task), path

@@ -7,6 +7,7 @@ that a killed process has left is removed by the next program of this project th
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import os
 import platform
@@ -18,11 +19,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from safetensors import SafetensorError
+
 
 # Seconds without a change after which a partial file whose process is gone counts as left behind. Containers may share
 # the name of a host and yet not see one another's processes.
 STALE_SECONDS = 60
 _PARTIAL = re.compile(r'\.partial-(?P<host>\w+)-(?P<process>\d+)-\d+(\.[^.]*)?')
+# Of writing: the name is too long, has characters that the file system lacks, or is that of a folder or below a file.
+_FAULTS_OF_NAMES = (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL, errno.EISDIR, errno.ENOTDIR, errno.EEXIST)
 # Folders that this process has looked through; once is enough.
 _seen: set[str] = set()
 
@@ -46,6 +51,11 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             raise
         # A full disk is met while writing, where the system does not say of which file.
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+    except SafetensorError as error:  # it has a kind of its own for faults of the file system
+        found = re.search(r'\(os error (\d+)\)', str(error))
+        if found is None:
+            raise
+        raise OSError(int(found[1]), os.strerror(int(found[1])), str(path)) from error
     finally:
         partial.unlink(missing_ok=True)
 
@@ -81,6 +91,17 @@ def is_running(process: int) -> bool:
     except PermissionError:
         return True  # somebody else's
     return True
+
+
+def unusable_name(name: str, error: OSError) -> str:
+    """What to say of an image called ``name`` whose results cannot have their names.
+
+    Raises:
+        OSError: ``error`` itself if the fault is another, a full disk for instance, which the next image would meet.
+    """
+    if error.errno not in _FAULTS_OF_NAMES:
+        raise error
+    return f'{name}: its results cannot be written: {error}'
 
 
 class FolderError(OSError):

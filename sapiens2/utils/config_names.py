@@ -162,7 +162,8 @@ def argument_names(component: Union[type, Callable]) -> tuple[set[str], bool]:
     """Names that ``component`` takes by keyword, those passed on to base classes included.
 
     Returns:
-        The names, and whether others are taken as well because ``**kwargs`` does not end in a base class.
+        The names, and whether others are taken as well because ``**kwargs`` does not end in a base class; a class whose
+        ``**kwargs`` go to something else says so by ``passes_arguments_on = True``.
     """
     if not inspect.isclass(component):
         return _signature_names(component)
@@ -174,6 +175,8 @@ def argument_names(component: Union[type, Callable]) -> tuple[set[str], bool]:
             continue
         own, is_open = _signature_names(base.__init__)
         names |= own - {'self'}
+        if is_open and base.__dict__.get('passes_arguments_on'):
+            return names, True
         if not is_open:
             return names, False
     return names, bool(names)

@@ -60,6 +60,10 @@ class ConsoleHandler(logging.StreamHandler):
 def shorten_console(logger: MMLogger) -> None:
     """Let ``logger`` show what ``is_for_console``, and its files hold all that ``is_of_use``."""
     logger.addFilter(is_of_use)
+    for handler in logger.handlers:
+        # MMEngine opens its log in the encoding of the locale, which may lack what names and messages hold.
+        if isinstance(handler, logging.FileHandler) and handler.stream is not None:
+            handler.stream.reconfigure(encoding='utf-8', errors='backslashreplace')
     logger.handlers = [
         ConsoleHandler(handler.level) if type(handler) in (logging.StreamHandler, ConsoleHandler) else handler
         for handler in logger.handlers]

@@ -6,6 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+from sapiens2.utils.regular_file import check_regular
+
 _BLOCK = 2**22
 
 
@@ -15,6 +17,7 @@ def add_file(digest: Any, path: Path) -> None:
     Raises:
         OSError: if it cannot be read.
     """
+    check_regular(path)
     with path.open('rb') as stream:
         while block := stream.read(_BLOCK):
             digest.update(block)

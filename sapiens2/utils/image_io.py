@@ -6,7 +6,6 @@ Everything read stands upright as its EXIF orientation says; boxes and key point
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Union
@@ -20,6 +19,7 @@ from sapiens2.utils.image_errors import DAMAGED, MAX_PIXELS, TOO_DEEP, ImageRead
 from sapiens2.utils.image_headers import read_header
 from sapiens2.utils.image_integrity import JPEG_MAGIC, TIFF_MAGIC, decode_jpeg
 from sapiens2.utils.pillow_pictures import exif_tags, open_pillow, pillow_to_bgr
+from sapiens2.utils.regular_file import IRREGULAR, is_irregular
 
 Source = Union[str, os.PathLike, bytes]
 
@@ -152,12 +152,11 @@ def file_content(source: Source, name: str = '') -> tuple[bytes, str]:
         content = source
     else:
         try:
-            status = os.stat(source)
-            if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
-                # A pipe or a device may never end.
-                raise ImageReadError(name, 'is no regular file but a pipe, a socket or a device')
-            if status.st_size > MAX_BYTES:
-                raise ImageReadError(name, f'{status.st_size:,} bytes are more than the limit of {MAX_BYTES:,}')
+            if is_irregular(source):
+                raise ImageReadError(name, IRREGULAR)
+            size = os.path.getsize(source)
+            if size > MAX_BYTES:
+                raise ImageReadError(name, f'{size:,} bytes are more than the limit of {MAX_BYTES:,}')
             content = Path(source).read_bytes()
         except OSError as error:
             reason = 'is a folder' if isinstance(error, IsADirectoryError) else (error.strerror or str(error))

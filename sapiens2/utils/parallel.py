@@ -6,6 +6,7 @@ import itertools
 import multiprocessing
 import multiprocessing.connection
 import os
+import pickle
 import reprlib
 import signal
 import threading
@@ -13,8 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Optional, TypeVar
-
-import cv2
 
 T = TypeVar('T')
 R = TypeVar('R')
@@ -57,7 +56,7 @@ def results_of(function: Callable[[T], R], items: Iterable[T], workers: int = 1)
         return
     others = set(multiprocessing.active_children())
     # Forking a process in which OpenCV, torch or a progress bar has threads can hang.
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context('spawn'), _start, (function,))
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context('spawn'), _start, (pickle.dumps(function),))
     waiting: dict[Future, T] = {}
     try:
         yield from as_done(items, waiting, workers * QUEUED, lambda item: pool.submit(_call, item),
@@ -98,12 +97,16 @@ def as_done(items: Iterable[T], waiting: dict[F, T], limit: int, submit: Callabl
             yield waiting.pop(future), value
 
 
-def _start(function: Callable[[Any], Any]) -> None:
+def _start(pickled: bytes) -> None:
+    """Make a new process ready, with a function that is still pickled: what it is made of takes seconds to load, and
+    whether the process that started this one is alive must be watched before that.
+    """
     global _function
-    _function = function
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one decides what is finished
     end_with_parent()
+    import cv2
     cv2.setNumThreads(1)
+    _function = pickle.loads(pickled)
 
 
 def end_with_parent() -> None:

@@ -17,6 +17,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from sapiens2.utils.file_kind import describe_content
 from sapiens2.utils.image_errors import CUT_OFF, DAMAGED, DAMAGED_OR_STRANGE, TOO_DEEP, ImageReadError, check_pixels
 from sapiens2.utils.image_integrity import JPEG_MAGIC, PNG_MAGIC, TIFF_MAGIC, decode_jpeg, png_fault
+from sapiens2.utils.regular_file import is_irregular
 
 # Formats that Pillow tells by their content; it would take anything for a TGA, and an MPEG film for a picture.
 _FORMATS = ('PNG', 'JPEG', 'MPO', 'BMP', 'TIFF', 'WEBP', 'GIF', 'PPM', 'JPEG2000', 'AVIF')
@@ -84,6 +85,8 @@ def stated_pixels(path: Union[str, os.PathLike]) -> int:
 
     0 if Pillow cannot tell; reading the picture says what is wrong with the file.
     """
+    if is_irregular(path):
+        return 0
     try:
         with _without_pillow_limit(), Image.open(path, formats=_pillow_formats()) as image:
             return image.width * image.height

@@ -13,6 +13,8 @@ from sapiens2.visualization.text import INK, PAPER, put_text, text_size
 # Of a legend: most rows, and the smallest share of a class that is named, percent.
 LEGEND_ROWS = 14
 LEAST_PERCENT = 0.05
+# What black is in pictures of depth.
+NO_DEPTH = 'no depth'
 # Of one band of rows: 1 MiB of float32.
 _BAND_VALUES = 2**18
 
@@ -149,14 +151,16 @@ def _round_steps(low: float, high: float, count: int) -> np.ndarray:
 
 
 def depth_bar(near: float, far: float, height: int) -> np.ndarray:
-    """A BGR panel ``height`` pixels high: the colours of ``depth_to_bgr`` from near to far, with metres beside."""
+    """A BGR panel ``height`` pixels high: the colours of ``depth_to_bgr`` from near to far, with metres beside, and
+    where there is room what black means."""
     size = int(np.clip(height / 25, 11, 40))
     pad = size
-    bar = max(height - 2 * pad, 1)
+    rest = 2 * size if height >= 8 * size else 0
+    bar = max(height - rest - 2 * pad, 1)
     ticks = _round_steps(near, far, int(np.clip(bar // (3 * size), 1, 8)))
     decimals = 0 if len(ticks) < 2 else max(0, int(np.ceil(-np.log10(ticks[1] - ticks[0]) - 1e-6)))
     texts = [f'{tick:.{max(decimals, 1)}f} m' for tick in ticks]
-    width = max((text_size(text, size)[0] for text in texts), default=0)
+    width = max(text_size(text, size)[0] for text in (*texts, NO_DEPTH))
     panel = np.full((height, 4 * pad + width, 3), PAPER, dtype=np.uint8)
     top = min(pad, (height - 1) // 2)
     ramp = np.linspace(near, far, bar, dtype=np.float64)[:, None].repeat(pad, axis=1)
@@ -166,4 +170,8 @@ def depth_bar(near: float, far: float, height: int) -> np.ndarray:
         y = top + round((tick - near) / (far - near) * (bar - 1))
         cv2.line(panel, (2 * pad, y), (2 * pad + pad // 3, y), INK, 1)
         put_text(panel, text, (2 * pad + pad // 2, y - round(0.6 * size)), size, INK)
+    if rest:
+        bottom = height - pad // 2
+        panel[bottom - size:bottom, pad:2 * pad] = 0
+        put_text(panel, NO_DEPTH, (2 * pad + pad // 2, bottom - round(1.1 * size)), size, INK)
     return panel

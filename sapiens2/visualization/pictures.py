@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Optional
 
 import cv2
@@ -17,10 +17,6 @@ from sapiens2.visualization.layout import beside
 from sapiens2.visualization.maps import (
     depth_bar, depth_range, depth_to_bgr, distinct_colors, label_legend, normals_to_bgr, overlay_labels, unit_to_bgr)
 from sapiens2.visualization.pose import draw_pose
-
-# The fields of a data sample that can be drawn, in the order in which they are shown.
-DRAWABLE_FIELDS = ('sem_seg', 'normal', 'depth', 'pointmap', 'albedo')
-
 
 def channels_last(array: np.ndarray) -> np.ndarray:
     """A field as data samples hold it, (C, H, W), as (H, W, C); (1, H, W) and (H, W) as (H, W)."""
@@ -100,6 +96,14 @@ def draw_people(
                      people.get('bboxes'), score_thr, hidden=people.get('keypoints_hidden'))
 
 
+def _label_picture(
+        image: np.ndarray, labels: np.ndarray, legend: bool,
+        dataset_meta: Optional[Mapping[str, Any]]) -> np.ndarray:
+    classes, palette = class_table(dataset_meta)
+    picture = overlay_labels(image, labels, palette)
+    return beside([picture, label_legend(labels, classes, palette, len(picture))]) if legend else picture
+
+
 def _depth_picture(depth: np.ndarray, legend: bool) -> np.ndarray:
     near, far = depth_range(depth)
     colors = depth_to_bgr(depth, near, far)
@@ -118,14 +122,17 @@ def draw_field(
         legend: add the classes' names, or the depths in metres, at the right.
         dataset_meta: ``classes`` and ``palette``, see ``class_table``.
     """
-    if field == 'sem_seg':
-        classes, palette = class_table(dataset_meta)
-        picture = overlay_labels(image, value, palette)
-        return beside([picture, label_legend(value, classes, palette, len(picture))]) if legend else picture
-    if field == 'normal':
-        return normals_to_bgr(value)
-    if field in ('depth', 'pointmap'):
-        return _depth_picture(value[..., 2] if field == 'pointmap' else value, legend)
-    if field == 'albedo':
-        return unit_to_bgr(value)
-    raise UnknownNameError(unknown_name(field, DRAWABLE_FIELDS, 'field that can be drawn'))
+    if field not in DRAWABLE_FIELDS:
+        raise UnknownNameError(unknown_name(field, DRAWABLE_FIELDS, 'field that can be drawn'))
+    return DRAWABLE_FIELDS[field](image, value, legend, dataset_meta)
+
+
+# The fields of a data sample that can be drawn, in the order in which they are shown, and what draws each: a function
+# of the arguments of ``draw_field`` but the first. Projects may add theirs.
+DRAWABLE_FIELDS: dict[str, Callable[..., np.ndarray]] = {
+    'sem_seg': _label_picture,
+    'normal': lambda image, value, legend, meta: normals_to_bgr(value),
+    'depth': lambda image, value, legend, meta: _depth_picture(value, legend),
+    'pointmap': lambda image, value, legend, meta: _depth_picture(value[..., 2], legend),
+    'albedo': lambda image, value, legend, meta: unit_to_bgr(value),
+}

@@ -202,3 +202,35 @@ def test_a_long_or_cut_answer_is_refused(server, monkeypatch):
         fetch.fetch(f'{address}/long.png')
     with pytest.raises(ValueError, match='cannot be downloaded'):
         fetch.fetch('http://127.0.0.1:1/a.png')
+
+
+def test_addresses_with_blanks_and_what_is_no_address(server):
+    address, folder = server
+    _image(folder / 'a ä.png')
+    good, bad = image_sources([f'{address}/a ä.png', 'http://[::1/b.png'])
+    assert good.read().shape == (4, 6, 3) and good.stem == 'a ä'
+    with pytest.raises(ValueError, match=r'http://\[::1/b.png: cannot be downloaded: Invalid IPv6'):
+        bad.read()
+
+
+def test_a_server_that_never_ends_is_given_up(server, monkeypatch):
+    from sapiens2.utils import fetch
+    address, folder = server
+    (folder / 'slow.png').write_bytes(bytes(5000))
+    monkeypatch.setattr(fetch, '_PIECE', 100)
+    monkeypatch.setattr(fetch, 'LONGEST_SECONDS', 0)
+    with pytest.raises(ValueError, match='slow.png: cannot be downloaded: after 0 s only [0-9,]+ bytes'):
+        fetch.fetch(f'{address}/slow.png')
+
+
+def test_pillow_images_that_cannot_be_read_are_named(tmp_path):
+    rng = np.random.default_rng(0)
+    write_image(tmp_path / 'a.png', rng.integers(0, 256, (40, 60, 3), dtype=np.uint8))
+    (tmp_path / 'cut.png').write_bytes((tmp_path / 'a.png').read_bytes()[:3000])
+    closed = Image.open(tmp_path / 'a.png')
+    closed.close()
+    for image, reason in ((Image.open(tmp_path / 'cut.png'), 'truncated'), (closed, 'closed'),
+                          (Image.new('La', (5, 5)), 'conversion from La')):
+        source, = image_sources([image])
+        with pytest.raises(ValueError, match=f'000000: Pillow cannot read this image of mode .*{reason}'):
+            source.read()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -405,3 +406,21 @@ def test_a_known_camera_and_segmentation_reach_the_pointmap(tmp_path):
     seg_result, result = several(photo(), outputs=formats, boxes=boxes, out_dir=tmp_path / 'both')
     assert (result['mask'] == (seg_result['sem_seg'] > 0)).all()
     assert (tmp_path / 'both/seg/000000.people.npz').is_file()
+
+
+def test_autocast_of_the_caller_changes_nothing(tmp_path):
+    inferencer = make('normal')
+    expected = inferencer(photo())[0]['normal']
+    with torch.autocast('cpu', dtype=torch.bfloat16):
+        assert np.array_equal(inferencer(photo())[0]['normal'], expected)
+        assert np.array_equal(inferencer(photo(), out_dir=tmp_path)[0]['normal'], expected)
+
+
+@pytest.mark.parametrize('task', TASKS)
+def test_an_inferencer_can_be_pickled(task):
+    inferencer, options = make(task), {'whole_image': True} if task == 'pose' else {}
+    expected = inferencer(photo(), **options)[0]
+    found = pickle.loads(pickle.dumps(inferencer))(photo(), **options)[0]
+    for name, value in expected.items():
+        if isinstance(value, np.ndarray):
+            assert np.array_equal(found[name], value)

@@ -9,6 +9,7 @@ from safetensors.numpy import load_file
 
 from sapiens2.cli.main import main
 from sapiens2.evaluation.probes import FeatureModel, build_backbone, parse_backbone
+from sapiens2.evaluation.probes.backbones import Tokens
 from sapiens2.evaluation.probes.extract import patches_inside
 from sapiens2.weights import embedded_weights
 
@@ -89,3 +90,49 @@ def test_batches_and_workers_are_used_and_change_nothing(tmp_path, monkeypatch):
         one, many = (np.load(tmp_path / out / f'{number}.npz') for out in ('one', 'many'))
         for name in one.files:
             np.testing.assert_allclose(one[name], many[name], rtol=1e-5, atol=1e-5)
+
+
+def _pictures(folder, *names):
+    folder.mkdir(exist_ok=True)
+    for number, name in enumerate(names):
+        image = np.random.default_rng(number).integers(0, 256, (64, 48, 3), dtype=np.uint8)
+        cv2.imwrite(str(folder / name), image)
+
+
+def test_a_run_goes_on_and_nothing_is_overwritten(tmp_path, monkeypatch, capsys):
+    _pictures(tmp_path / 'photos', 'a.png', 'b.png')
+    out = tmp_path / 'photos' / 'out'  # inside the inputs: its own pictures are none
+    seen, call = [], FeatureModel.__call__
+    monkeypatch.setattr(FeatureModel, '__call__', lambda self, images: seen.append(len(images)) or call(self, images))
+
+    def run(*options, inputs=tmp_path / 'photos'):
+        seen.clear()
+        code = main(['features', str(inputs), *OPTIONS, '--out', str(out), '--pictures', *options])
+        return code, len(seen), capsys.readouterr().err
+
+    assert run()[:2] == (0, 2)
+    before = (out / 'a.npz').read_bytes()
+    code, made, said = run()
+    assert (code, made) == (0, 0) and 'finished before' in said and said.rstrip().endswith(': 2')
+    assert sorted(path.name for path in out.iterdir()) == [
+        'a.npz', 'a_pca.png', 'b.npz', 'b_pca.png', 'journal.jsonl']
+    (out / 'b.npz').unlink()
+    assert run()[:2] == (0, 1), 'what is gone is made again'
+    assert run('--seed', '1')[:2] == (0, 2), 'other weights'
+    assert (out / 'a.npz').read_bytes() != before
+    assert run()[:2] == (0, 2) and run('--overwrite')[:2] == (0, 2)
+    _pictures(tmp_path / 'others', 'x.png', 'y.png', 'a.png')
+    code, made, said = run(inputs=tmp_path / 'others' / 'a.png')
+    assert (code, made) == (1, 0) and 'results of another picture of this name' in said
+    assert (out / 'a.npz').read_bytes() == before
+    assert run('--overwrite', inputs=tmp_path / 'others' / 'a.png')[:2] == (0, 1)
+    assert (out / 'a.npz').read_bytes() != before
+
+
+def test_values_that_are_no_numbers_are_not_written(tmp_path, monkeypatch, capsys):
+    _pictures(tmp_path / 'photos', 'a.png')
+    call = FeatureModel.__call__
+    monkeypatch.setattr(FeatureModel, '__call__', lambda self, images: Tokens(
+        *(values * float('nan') for values in vars(call(self, images)).values())))
+    assert main(['features', str(tmp_path / 'photos'), *OPTIONS, '--out', str(tmp_path / 'out')]) == 1
+    assert 'not finite' in capsys.readouterr().err and not (tmp_path / 'out' / 'a.npz').exists()

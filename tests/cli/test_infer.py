@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import multiprocessing
+import os
+import signal
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from sapiens2.cli import infer_shards
+from sapiens2.cli.infer_report import Report
 from sapiens2.cli.infer_weights import weights_by_task
 from sapiens2.cli.main import main
 from sapiens2.utils.image_io import write_image
@@ -158,7 +165,6 @@ def test_quickstart_script_is_importable(monkeypatch):
 
 
 def test_names_cannot_write_to_the_terminal(capsys):
-    from sapiens2.cli.infer_report import Report
     Report().add_problem('bad\x1b[2J\n日本語 [red]\udcff')
     shown = capsys.readouterr().err
     assert 'bad\\x1b[2J\\n日本語 [red]\\udcff' in shown and '\x1b[2J' not in shown
@@ -191,3 +197,31 @@ def test_a_second_run_makes_nothing_again_unless_asked(photos, tmp_path, capsys)
     assert '(--overwrite makes them again): 2' in ' '.join(capsys.readouterr().err.split())
     assert _run(*words, '--overwrite') == 0
     assert 'finished before' not in capsys.readouterr().err
+
+
+def _killed_while_it_writes(writer):
+    writer.send(('result', {'task': 'seg'}))
+    os.write(writer.fileno(), b'\0\0\1\0half')  # the head of a message of 256 bytes
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _others(writer):
+    time.sleep(0.3)
+    writer.send(('problem', 'one picture'))
+    writer.send(('end', 'no memory'))
+
+
+@pytest.mark.dist
+@pytest.mark.skipif(sys.platform == 'win32', reason='no fork')
+def test_a_killed_process_holds_up_no_other():
+    context, workers, failures = multiprocessing.get_context('fork'), {}, []
+    for number, function in enumerate((_killed_while_it_writes, _others)):
+        reader, writer = context.Pipe(duplex=False)
+        process = context.Process(target=function, args=(writer,))
+        process.start()
+        writer.close()
+        workers[reader] = number, process
+    report = Report()
+    found = list(infer_shards._results(argparse.Namespace(devices=['a', 'b']), workers, report, failures))
+    assert found == [{'task': 'seg'}] and report.problems == ['one picture']
+    assert sorted(failures) == ['a: the process was killed, as systems do when memory is short', 'b: no memory']

@@ -38,6 +38,7 @@ def test_a_plan_that_does_not_fit_ends_with_one(capsys):
     assert main(['plan', CONFIG, *SMALL, '--gpu-memory', '0.5']) == 1
     out = capsys.readouterr().out
     assert 'does not fit' in out and 'What helps' in out and 'fits: none' in out
+    assert 'None of it is enough' in out
 
 
 @pytest.mark.parametrize('arguments, message', [
@@ -46,7 +47,7 @@ def test_a_plan_that_does_not_fit_ends_with_one(capsys):
     (['--nodes', '3', '--num', '8'], 'give two of the three'),
     (['--offload'], 'fsdp2 and hybrid'),
     (['--strategy', 'fsdp3'], "Did you mean 'fsdp2'"),
-    (['--gpus', 'nowhere.yml'], 'nowhere.yml'),
+    (['--gpus', 'nowhere.yml'], '--gpus: nowhere.yml cannot be read'),
 ])
 def test_errors(capsys, arguments, message):
     assert main(['plan', CONFIG, *SMALL, *arguments]) == 2

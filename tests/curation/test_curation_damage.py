@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import cv2
 import pytest
-from curation.runs import contents, curate, reasons
+from curation.runs import contents, curate, photograph, reasons
+
+from sapiens2.curation.stages.decode import Decode
 
 parquet = pytest.importorskip('pyarrow.parquet')
 pytest.importorskip('scipy')
@@ -75,3 +78,37 @@ def test_shards_that_do_not_say_of_which_selection_they_are(config, tmp_path, ca
     assert 'Add --overwrite' in capsys.readouterr().err
     assert curate(config, out, '--overwrite') == 0 and contents(out) == before
     assert len(reasons(out)) == 17
+
+
+def test_a_source_that_is_away_for_a_while_puts_no_image_in_quarantine(config, folder, tmp_path, monkeypatch, capsys):
+    away, run = tmp_path / 'away', Decode.run
+
+    def unplugged(self, records):
+        if folder.exists():
+            folder.rename(away)
+        run(self, records)
+
+    monkeypatch.setattr(Decode, 'run', unplugged)
+    assert curate(config, tmp_path / 'out') == 2
+    assert 'photographs: is gone, or empty, since the run began' in capsys.readouterr().err
+    monkeypatch.setattr(Decode, 'run', run)
+    away.rename(folder)
+    assert curate(config, tmp_path / 'out') == 0 and curate(config, tmp_path / 'whole') == 0
+    assert contents(tmp_path / 'out') == contents(tmp_path / 'whole')
+
+
+def test_shards_of_which_all_images_have_changed(config, folder, tmp_path, capsys):
+    out = tmp_path / 'out'
+    assert curate(config, out, '--steps', 'score') == 0
+    for number in range(12):
+        cv2.imwrite(str(folder / f'{number:02d}.jpg'), photograph(number + 100))
+    assert curate(config, out, '--steps', 'write') == 1
+    assert '0 of 17 images are kept' in capsys.readouterr().err and len(contents(out)) == 7
+
+
+def test_partial_files_of_killed_runs_go_however_fresh(config, tmp_path):
+    out = tmp_path / 'out'
+    for name in ('shards', 'scores'):
+        (out / name).mkdir(parents=True)
+        (out / name / '.partial-elsewhere-1-2.tar').write_bytes(b'')
+    assert curate(config, out) == 0 and not list(out.rglob('.partial-*'))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from curation.runs import curate, reasons
 
@@ -37,6 +39,16 @@ def test_the_limit_that_leaves_out_most_is_named_with_the_option_that_moves_it(c
     assert '--at-least shorter_side=160 with --steps select report' in capsys.readouterr().err
     assert curate(config, tmp_path / 'other', '--at-least', 'shorter_side=160', '--steps', 'select') == 0
     assert list(reasons(tmp_path / 'other').values()).count('kept') == 12
+
+
+@pytest.mark.parametrize(('bound', 'limit'), [('at-least', 1000), ('at-most', 0)])
+def test_the_limit_that_is_named_lets_half_of_the_images_pass(config, tmp_path, capsys, bound, limit):
+    out = tmp_path / 'out'
+    options = ['--at-most', 'aspect=9', '--cfg-options', 'drop_early=False', 'near_duplicates=None', 'filters=[]']
+    assert curate(config, out, f'--{bound}', f'contrast={limit}', *options) == 0
+    named = re.search(rf'--{bound} contrast=(\S+) with', capsys.readouterr().err)[1]
+    assert curate(config, out, f'--{bound}', f'contrast={named}', *options, '--steps', 'select') == 0
+    assert list(reasons(out).values()).count('kept') >= 8
 
 
 def test_a_limit_that_does_not_fit_is_named(config, tmp_path, capsys):

@@ -14,8 +14,8 @@ import pytest
 
 from sapiens2.datasets.metainfo import load_metainfo
 from sapiens2.datasets.transforms.fields import Results
-from sapiens2.datasets.transforms.targets import unproject
 from sapiens2.registry import TRANSFORMS
+from sapiens2.utils.pinhole import unproject
 
 HEIGHT, WIDTH = 150, 120
 K = np.array([[140, 0, 50], [0, 150, 83], [0, 0, 1]], np.float32)

@@ -12,8 +12,8 @@ import pytest
 from sapiens2.datasets import DataError
 from sapiens2.datasets.metainfo import load_metainfo
 from sapiens2.datasets.transforms.fields import Results
-from sapiens2.datasets.transforms.targets import unproject
 from sapiens2.registry import TRANSFORMS
+from sapiens2.utils.pinhole import unproject
 
 HEIGHT, WIDTH = 60, 44
 

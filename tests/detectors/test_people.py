@@ -50,6 +50,17 @@ def rt_detr(tmp_path):
     return tmp_path / 'detr'
 
 
+@pytest.mark.parametrize('size', [(2000, 3), (3, 2000), (1, 1), (2, 1)])
+def test_nobody_is_in_a_picture_as_narrow_as_a_line(size):
+    detector = FacePeople()
+    try:
+        detector.setup()
+    except ImportError as error:
+        pytest.skip(str(error))
+    people, = detector([np.full((*size, 3), 90, np.uint8)])
+    assert people.boxes.shape == (0, 4)
+
+
 def test_a_detector_of_transformers_gives_people_only_inside_the_picture(rt_detr):
     pictures = [np.random.default_rng(0).integers(0, 256, (90, 120, 3), dtype=np.uint8)]
     everyone = TransformersPeople(str(rt_detr), threshold=0.0)(pictures)[0]

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 from mmengine.config import Config
-from mmengine.logging import print_log
+from mmengine.logging import MMLogger, print_log
 
 from sapiens2.engine import Sapiens2Runner
 from sapiens2.engine.summary import brief_figures, describe_model
-from sapiens2.utils.console import ConsoleHandler
+from sapiens2.utils.console import ConsoleHandler, shorten_console
 from sapiens2.utils.light_imports import import_mmengine
 
 ConfigMaker = Callable[..., Config]
@@ -54,6 +54,14 @@ def test_reader_that_has_gone_is_no_fault(capsys: pytest.CaptureFixture[str]) ->
     handler.setStream(Closed())
     handler.handle(logging.LogRecord('x', logging.INFO, 'here.py', 1, 'text', (), None))
     assert capsys.readouterr().err == ''
+
+
+def test_log_has_all_characters_in_any_locale(tmp_path: Path) -> None:
+    logger = MMLogger('locale')
+    logger.addHandler(logging.FileHandler(tmp_path / 'run.log', encoding='ascii'))  # what LC_ALL=C makes of it
+    shorten_console(logger)
+    logger.handlers[-1].handle(logging.LogRecord('x', logging.INFO, 'here.py', 1, '写真 \udcc3.png', (), None))
+    assert '写真 \\udcc3.png' in (tmp_path / 'run.log').read_text(encoding='utf-8')
 
 
 def test_figures_of_classes_are_left_out_of_the_line() -> None:

@@ -9,13 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from mmengine.config import Config
 from safetensors.torch import save_file
 
 from sapiens2.apis import Sapiens2Inferencer
 from sapiens2.cli.main import main
 from sapiens2.export.export import export_network, report_path
 from sapiens2.export.exported_network import load_exported
+from sapiens2.export.writers import check_tools
 from sapiens2.utils.image_io import write_image
+from sapiens2.utils.task_models import task_config
 
 SIZE = (64, 48)
 MODEL = 'sapiens2_tiny'
@@ -133,3 +136,37 @@ def test_the_command_reports_and_compares_on_pictures(weights, tmp_path, capsys)
     assert report['checked_on'] == [str(tmp_path / 'pictures' / 'a.png')], 'as many as the batch'
     assert 'alike' in shown and 'logits' in shown and 'times as fast' in shown
     assert main([*words, '--force', '--tolerance', '1e-30']) in (0, 1)
+
+
+@pytest.fixture
+def small_normal() -> Config:
+    cfg = task_config('normal', MODEL)
+    cfg.model.backbone.arch = 'sapiens2_nano'
+    cfg.model.decode_head.update(upsample_channels=(8,) * 4, conv_out_channels=(8, 8), conv_kernel_sizes=(1, 1))
+    return cfg
+
+
+@pytest.mark.slow
+def test_aot_inductor_runs_in_place_of_weights(small_normal, tmp_path):
+    try:
+        check_tools('aoti')
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    file = tmp_path / 'normal.pt2'
+    report = export_network('normal', file, small_normal, 'random', 'aoti', SIZE, batch=1)
+    assert report['passed'] and report['format'] == 'aoti' and report['outputs'][0]['share'] < 1e-4
+    with pytest.raises(ValueError, match='AOTInductor can run any code'):
+        load_exported(file)
+    result, = Sapiens2Inferencer('normal', None, file, 'cpu', trust_exported=True)(photo())
+    assert result['error'] is None and result['normal'].shape == (50, 70, 3)
+    assert np.allclose(np.linalg.norm(result['normal'], axis=2), 1, atol=1e-4)
+
+
+def test_without_a_compiler_nothing_is_begun(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch._inductor.config.cpp, 'cxx', ('no-such-compiler',))
+    with pytest.raises(RuntimeError, match='needs a C\\+\\+ compiler. Install one'):
+        export_network('normal', tmp_path / 'a.pt2', MODEL, 'none.safetensors', 'aoti')
+    with monkeypatch.context() as patch:
+        patch.setattr('importlib.util.find_spec', lambda name: None)
+        with pytest.raises(ImportError, match='OpenVINO needs openvino: pip install'):
+            export_network('normal', tmp_path / 'a.xml', MODEL, 'none.safetensors')

@@ -20,7 +20,8 @@ LENGTH = st.floats(0.125, 5000, width=32)
 
 
 @fuzz(150)
-@given(input_size=st.tuples(SIDE, SIDE), size=st.tuples(SIDE, SIDE), place=st.tuples(st.floats(0.2, 0.8), st.floats(0.2, 0.8)),
+@given(input_size=st.tuples(SIDE, SIDE), size=st.tuples(SIDE, SIDE),
+       place=st.tuples(st.floats(0.2, 0.8), st.floats(0.2, 0.8)),
        sigma=st.floats(1.5, 4))
 def test_a_drawn_point_is_found_again(input_size: tuple[int, int], size: tuple[int, int], place: tuple[float, float],
                                       sigma: float) -> None:
@@ -37,7 +38,8 @@ def test_a_drawn_point_is_found_again(input_size: tuple[int, int], size: tuple[i
 
 
 @fuzz(150)
-@given(points=arrays.arrays(np.float32, (1, 5, 2), elements=ANY), visible=arrays.arrays(np.float32, (1, 5), elements=ANY))
+@given(points=arrays.arrays(np.float32, (1, 5, 2), elements=ANY),
+       visible=arrays.arrays(np.float32, (1, 5), elements=ANY))
 def test_any_points_are_drawn_or_refused(points: np.ndarray, visible: np.ndarray) -> None:
     codec = UDPHeatmap((48, 64), (12, 16), sigma=2)
     try:
@@ -58,7 +60,8 @@ def test_any_maps_give_finite_points(maps: np.ndarray) -> None:
 
 
 @fuzz(200)
-@given(corner=st.tuples(PIXEL, PIXEL), extent=st.tuples(LENGTH, LENGTH), size=st.tuples(st.integers(2, 4096), st.integers(2, 4096)),
+@given(corner=st.tuples(PIXEL, PIXEL), extent=st.tuples(LENGTH, LENGTH),
+       size=st.tuples(st.integers(2, 4096), st.integers(2, 4096)),
        shares=arrays.arrays(np.float64, (4, 2), elements=st.floats(0, 1)))
 def test_crops_and_back(corner: tuple[float, float], extent: tuple[float, float], size: tuple[int, int],
                         shares: np.ndarray) -> None:

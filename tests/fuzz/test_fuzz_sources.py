@@ -63,7 +63,8 @@ def test_metadata(tree: Any) -> None:
     outcome(measure, ImageReadError, ValueError)
 
 
-@pytest.mark.parametrize('fields', [dict(width=2**31), dict(number=-2**63 - 1), dict(caption='\ud800'), dict(width=1e40)])
+@pytest.mark.parametrize('fields',
+                         [dict(width=2**31), dict(number=-2**63 - 1), dict(caption='\ud800'), dict(width=1e40)])
 def test_values_that_no_table_holds(fields: dict[str, Any]) -> None:
     record = {NAME: 'x.jpg', METADATA: fields_of({'json': as_json(fields)}, 'x.jpg')}
     with pytest.raises(ValueError, match='x.jpg: its metadata have .* which is no'):

@@ -9,6 +9,7 @@ import pytest
 from sapiens2.planning import (GIB, Planner, Rates, Recording, Run, Settings, Spread, find_gpu, load_gpus, memory_of,
                                record, speed_of)
 from sapiens2.planning.plan import Recordings
+from sapiens2.planning.remedies import Remedies
 from sapiens2.planning.timeline import Part
 from sapiens2.utils.config import ConfigError, load_config
 from sapiens2.utils.flops import count_flops
@@ -132,9 +133,28 @@ def test_a_plan_that_does_not_fit_says_what_helps(seg):
     names = [remedy.name for remedy in plan.remedies]
     assert names[:2] == ['bfloat16', 'recompute activations']
     assert 'smaller batches, accumulated' in names and 'train less: FrozenBackbone' in names
+    how = {remedy.name: remedy.how for remedy in plan.remedies}
+    assert how['smaller batches, accumulated'] == 'train_dataloader.batch_size=4 optim_wrapper.accumulative_counts=2'
     together = [remedy.together for remedy in plan.remedies if remedy.together is not None]
     assert together[-1] <= planner.capacity
     assert all(value > planner.capacity for value in together[:-1])
+
+
+def test_what_helps_can_be_written_into_the_config(seg, tmp_path):
+    """As it is printed, below a config whose AdamW has betas and is fused."""
+    found = Remedies(seg, lambda run: 2.0, 1.0).of(Run(Settings(2), Spread('single', 1)))
+    optimizers = [remedy.how for remedy in found if remedy.how.startswith('optim_wrapper')]
+    assert len(optimizers) == 2
+    for how in optimizers:
+        leaf = tmp_path / 'leaf.py'
+        leaf.write_text(f'_base_ = {str(ROOT / SEG)!r}\n{how}\n', encoding='utf-8')
+        assert load_config(leaf).optim_wrapper.optimizer.type in how
+
+
+def test_batches_beyond_measure(seg):
+    found = Remedies(seg, lambda run: run.settings.batch, 5.0).of(Run(Settings(10**20), Spread('single', 1)))
+    smaller, = (remedy for remedy in found if remedy.name == 'smaller batches, accumulated')
+    assert smaller.together == 5 and smaller.how.endswith(f'accumulative_counts={2 * 10**19}')
 
 
 def test_time(seg, recording):

@@ -44,6 +44,8 @@ def test_the_task_trains_and_cuts_out(tmp_path: Path, data: Path, capfd: pytest.
         f'background_root={data / "backgrounds"}', 'train_cfg.max_iters=2', 'train_cfg.val_interval=2',
         'train_dataloader.num_workers=0', 'train_dataloader.persistent_workers=False',
         'val_dataloader.num_workers=0', 'val_dataloader.persistent_workers=False']) == 0
+    # Input, target and prediction of the samples side by side.
+    assert cv2.imread(str(tmp_path / 'work/vis/iter_000002.jpg')) is not None
     printed = ''.join(capfd.readouterr())
     assert all(f'matting/{name}' in printed for name in ('sad_thousands', 'mse', 'grad_thousands', 'conn_thousands'))
 

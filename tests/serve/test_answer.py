@@ -99,9 +99,9 @@ def test_a_network_is_loaded_once_for_all(image, settings, tmp_path, monkeypatch
     built = []
 
     class Counted(module.Sapiens2Inferencer):
-        def __init__(self, *args):
+        def __init__(self, *args, **options):
             built.append(args[0])
-            super().__init__(*args)
+            super().__init__(*args, **options)
 
     monkeypatch.setattr(module, 'Sapiens2Inferencer', Counted)
     networks, answers = Networks(settings.networks, 'cpu', 'fp32'), {}
@@ -143,3 +143,10 @@ def test_a_network_stops_between_its_layers():
     assert 1 <= len(passed) < 20
     deadline.stop()
     assert network(1) == 1
+
+
+def test_a_server_that_ends_stops_what_it_computes(image, settings, tmp_path):
+    networks = Networks(settings.networks, 'cpu', 'fp32')
+    networks.deadline.cancel()
+    with pytest.raises(TookTooLong, match='has been stopped'):
+        _answer('normal', image, networks, settings, tmp_path)

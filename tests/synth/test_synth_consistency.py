@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from sapiens2.datasets.metainfo import load_metainfo
-from sapiens2.datasets.transforms.targets import unproject
 
 pytest.importorskip('anny')
 pytest.importorskip('embreex')
@@ -17,6 +16,7 @@ from sapiens2.synth.generate import Recipe  # noqa: E402
 from sapiens2.synth.people import make_person  # noqa: E402
 from sapiens2.synth.render import render, sample_camera, sample_surroundings  # noqa: E402
 from sapiens2.synth.render.environment import map_directions  # noqa: E402
+from sapiens2.utils.pinhole import unproject
 
 # Pixels of about half a centimetre: where they are wider, finite differences follow round surfaces less well.
 SIZE = (512, 384)

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from safetensors import SafetensorError
 
 from sapiens2.utils.atomic import STALE_SECONDS, atomic_path, check_folder
 
@@ -24,6 +25,15 @@ def test_a_failed_file_leaves_the_old_one(tmp_path: Path) -> None:
             raise OSError(errno.ENOSPC, 'No space left on device')
     assert caught.value.errno == errno.ENOSPC
     assert path.read_text() == 'old' and [file.name for file in path.parent.iterdir()] == ['a.txt']
+
+
+def test_a_full_disk_met_by_safetensors_names_the_file(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r'No space left on device: .*a\.safetensors') as caught:
+        with atomic_path(tmp_path / 'a.safetensors'):
+            raise SafetensorError('Error while serializing: I/O error: No space left on device (os error 28)')
+    assert caught.value.errno == errno.ENOSPC
+    with pytest.raises(SafetensorError, match='of another kind'), atomic_path(tmp_path / 'a.safetensors'):
+        raise SafetensorError('of another kind')
 
 
 def test_a_folder_is_tried_and_left_as_it_was(tmp_path: Path) -> None:

@@ -85,3 +85,13 @@ def test_depth_range_ignores_outliers_and_what_is_no_depth():
 @pytest.mark.parametrize('near, far', [(0.0, 1.0), (1.0, 1.001), (0.1, 1000.0)])
 def test_depth_bar_has_the_height_of_the_picture(height, near, far):
     assert depth_bar(near, far, height).shape[0] == height
+
+
+def test_depth_bar_says_what_black_means():
+    bar = depth_bar(1, 5, 400)
+    black = (bar == 0).all(axis=2)
+    rows = np.flatnonzero(black.any(axis=1))
+    assert len(rows) == 16 and rows[0] > 370, 'one square below the colours'
+    beside = bar[rows[0]:rows[-1] + 1, 40:]
+    assert (beside < 100).all(axis=2).any(), 'a text beside it'
+    assert not (depth_bar(1, 5, 60) == 0).all(axis=2).any(), 'no room'

@@ -31,5 +31,3 @@ val_dataloader = dict(
         data_root=data_root,
         pipeline=_base_.tiny_test_pipeline[:-1] + matte_steps[-1:]))
 test_dataloader = val_dataloader
-# SamplePicturesHook draws the fields of the five tasks, and alpha is none of them.
-custom_hooks = [dict(type='FiniteLossHook'), dict(type='UnreadableImagesHook')]

@@ -15,6 +15,7 @@ from sapiens2.datasets.metainfo import load_metainfo
 from sapiens2.utils.config import ConfigError
 from sapiens2.utils.suggest import nearest, unknown_name
 from sapiens2.utils.tasks import SPLITS
+from sapiens2.utils.visible_files import visible_files
 
 IMAGES = 'images'
 # Folder -> field, as the configs under configs/_base_/datasets name them.
@@ -71,8 +72,7 @@ def of_folder(root: Path, splits: Sequence[str], task: Optional[str], images: Op
 
 def _json_files(root: Path) -> list[Path]:
     """JSON files that may hold annotations."""
-    return [file for file in sorted([*root.glob('*.json'), *root.glob('annotations/*.json')])
-            if file.name not in CAMERA_FILES]
+    return [file for file in visible_files(root, '*.json', 'annotations/*.json') if file.name not in CAMERA_FILES]
 
 
 def _beside(root: Path, splits: Sequence[str], images: Optional[str], read: bool) -> tuple[list[Source], list[str]]:

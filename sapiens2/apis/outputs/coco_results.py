@@ -14,9 +14,11 @@ from typing import Any, Optional
 import numpy as np
 
 from sapiens2.apis.outputs.options import OutputOptions
+from sapiens2.apis.outputs.pose_files import image_id
 from sapiens2.datasets.metainfo.conversions import OWN
 from sapiens2.evaluation.functional import person_score
 from sapiens2.utils.atomic import atomic_path
+from sapiens2.utils.visible_files import visible_files
 
 # Number of the category person in COCO.
 PERSON = 1
@@ -38,6 +40,7 @@ def collect_coco(folder: Path, options: OutputOptions, stems: Optional[Iterable[
     Args:
         folder: output folder.
         stems: names of the run's results, in order; those without a JSON are left out. Default: all in the folder.
+            Where two have one number, as frames of two films do, all images are called by these names.
 
     Raises:
         ValueError: naming the JSON, if it is none that this program has written, or lacks a set of points.
@@ -45,17 +48,20 @@ def collect_coco(folder: Path, options: OutputOptions, stems: Optional[Iterable[
     """
     pose = folder / 'pose'
     if stems is None:
-        endings = ('.openpose_keypoints.json',)
-        paths = sorted(path for path in pose.rglob('*.json') if not path.name.endswith(endings))
-    else:
-        paths = [path for stem in stems if (path := Path(f'{pose / stem}.json')).is_file()]
+        stems = [path.relative_to(pose).as_posix().removesuffix('.json') for path in visible_files(pose, '**/*.json')
+                 if not path.name.endswith('.openpose_keypoints.json')]
+    paths = {stem: path for stem in stems if (path := Path(f'{pose / stem}.json')).is_file()}
+    # Frames of several films, for instance, have the same numbers.
+    are_numbers_unique = len(set(map(image_id, paths))) == len(paths)
     files = []
     for keypoints in options.keypoints or (OWN,):
         files.append(coco_file(folder, keypoints))
         with atomic_path(files[-1]) as partial, partial.open('w', encoding='utf-8') as file:
             separator = '['
-            for path in paths:
+            for stem, path in paths.items():
                 for record in _records(path, keypoints):
+                    if not are_numbers_unique:
+                        record['image_id'] = stem
                     # One record a line, so that few of many are in memory.
                     file.write(f'{separator}\n{json.dumps(record)}')
                     separator = ','

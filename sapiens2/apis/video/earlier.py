@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import os
 from pathlib import Path
@@ -16,12 +17,14 @@ from sapiens2.apis.outputs import OutputOptions
 from sapiens2.apis.video.inputs import VideoInput
 from sapiens2.apis.video.options import VideoOptions
 from sapiens2.apis.video.outcome import outcome_paths
-from sapiens2.apis.video.records import is_finished, read_header
+from sapiens2.apis.video.records import finished_problems, read_header
 
 
 def settings_id(inferencer: Sapiens2Inferencer, video: VideoInput, finder: Optional[BoxFinder],
                  options: VideoOptions, outputs: OutputOptions, made: OutputOptions) -> Optional[str]:
     """A digest of all that decides the results; None if that cannot be told, as with random weights.
+
+    A file is known by its content, however it is named and wherever it lies.
 
     Args:
         outputs: that were asked for.
@@ -31,19 +34,21 @@ def settings_id(inferencer: Sapiens2Inferencer, video: VideoInput, finder: Optio
     if None in tasks.values():
         return None
     text = json.dumps({
-        'video': video.name, 'source': file_mark(Path(video.name)) if video.is_file else None, 'tasks': tasks,
+        'video': [file_mark(Path(video.name)), content_id(video.name)] if video.is_file else video.name, 'tasks': tasks,
         'options': {**dataclasses.asdict(options), 'save_every': None}, 'outputs': dataclasses.asdict(outputs),
     }, sort_keys=True)
     return hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()[:16]
 
 
 def finished_files(inferencer: Sapiens2Inferencer, folder: Path, video: VideoInput, options: VideoOptions,
-                   settings: str) -> Optional[list[str]]:
-    """The files of an earlier run that has left nothing to do."""
+                   settings: str) -> Optional[tuple[list[str], list[str]]]:
+    """The files of an earlier run that has left nothing to do, and the problems that it has found."""
     paths = [outcome_paths(folder, task, video.stem) for task in inferencer.networks]
-    if not all(is_finished(numbers, settings) and (film.is_file() or not options.film) for numbers, film, _ in paths):
+    problems = [finished_problems(numbers, settings) for numbers, *_ in paths]
+    if None in problems or (options.film and not all(film.is_file() for _, film, _ in paths)):
         return None
-    return [str(path) for numbers, film, _ in paths for path in ((numbers, film) if options.film else (numbers,))]
+    return [str(path) for numbers, film, _ in paths for path in ((numbers, film) if options.film else (numbers,))], \
+        list(dict.fromkeys(itertools.chain(*problems)))
 
 
 def check_owner(inferencer: Sapiens2Inferencer, folder: Path, video: VideoInput) -> None:

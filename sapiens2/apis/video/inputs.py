@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import NamedTuple, Union
-from urllib.parse import urlsplit
 
+from sapiens2.utils.fetch import split_address
 from sapiens2.utils.image_list import IMAGE_ENDINGS, free_stem, list_lines, walk_folder
 
 VIDEO_ENDINGS = ('.mp4', '.m4v', '.mov', '.mkv', '.webm', '.avi', '.mpg', '.mpeg', '.ts', '.mts', '.m2ts', '.wmv',
@@ -47,13 +47,13 @@ class VideoInput(NamedTuple):
     @property
     def is_live(self) -> bool:
         """Whether it runs on while one looks away: it cannot be read again."""
-        return not self.is_file and urlsplit(self.name).scheme not in _PAGES
+        return not self.is_file and split_address(self.name).scheme not in _PAGES
 
 
 def is_video(name: str) -> bool:
     """Whether a path, address or ``camera:N`` is a video by its name."""
     if '://' in name:
-        parts = urlsplit(name)
+        parts = split_address(name)
         return parts.scheme in _STREAMS or (
             parts.scheme in _PAGES and parts.path.lower().endswith((*VIDEO_ENDINGS, '.m3u8', '.mpd')))
     return _CAMERA.fullmatch(name) is not None or name.lower().endswith(VIDEO_ENDINGS)
@@ -114,7 +114,7 @@ def _stem(name: str) -> str:
     if _CAMERA.fullmatch(name):
         return 'camera' + re.sub(r'\D', '', name)
     if '://' in name:
-        parts = urlsplit(name)
+        parts = split_address(name)
         name = PurePath(parts.path).name or parts.hostname or parts.scheme
     stem = PurePath(name).stem
     return re.sub(r'[^\w.~ -]', '_', stem) or 'video'

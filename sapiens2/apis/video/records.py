@@ -112,12 +112,13 @@ def read_header(path: Path) -> dict[str, Any]:
     return first if isinstance(first, dict) else {}
 
 
-def is_finished(path: Path, settings_id: str) -> bool:
-    """Whether the file at ``path`` was made with these settings, and is complete."""
+def finished_problems(path: Path, settings_id: str) -> Optional[list[str]]:
+    """The problems that the file at ``path`` names, if it was made with these settings and is complete; else None."""
     try:
         with path.open('rb') as file:
             file.seek(max(0, path.stat().st_size - _TAIL))
             last = json.loads(file.read().rstrip(b'\n').rpartition(b'\n')[2])
     except (OSError, ValueError):
-        return False
-    return read_header(path).get('settings_id') == settings_id and isinstance(last, dict) and last.get('kind') == 'end'
+        return None
+    is_complete = isinstance(last, dict) and last.get('kind') == 'end'
+    return last['problems'] if is_complete and read_header(path).get('settings_id') == settings_id else None

@@ -26,6 +26,7 @@ from sapiens2.apis.video.outcome import Outcome, outcome_paths
 from sapiens2.apis.video.people import FramePeople
 from sapiens2.apis.video.reader import open_video
 from sapiens2.utils.atomic import atomic_path, check_folder
+from sapiens2.utils.regular_file import IRREGULAR, is_irregular
 
 _STATE = 'state.json'
 
@@ -86,15 +87,18 @@ def run_video(
         KeyboardInterrupt: for a file; it says how to go on.
     """
     video = video if isinstance(video, VideoInput) else video_input(video)
+    if video.is_file and is_irregular(video.name):
+        raise ValueError(f'{video.name}: {IRREGULAR}. Give a file with the film')
     folder = Path(out_dir)
     check_folder(out_dir)
     made = outputs if options.frame_files else OutputOptions()
     finder = box_finder(boxes, whole_image, [], box_thr) if tasks_with_people(inferencer.networks, made) else None
     settings = None if video.is_live else settings_id(inferencer, video, finder, options, outputs, made)
     if resume and settings is not None:
-        files = finished_files(inferencer, folder, video, options, settings)
-        if files is not None:
-            return VideoSummary(files=files, finished_before=True)
+        found = finished_files(inferencer, folder, video, options, settings)
+        if found is not None:
+            _report_problems(report, found[1])
+            return VideoSummary(files=found[0], problems=found[1], finished_before=True)
     if resume:
         check_owner(inferencer, folder, video)
     with ExitStack() as opened:
@@ -226,10 +230,14 @@ class _VideoRun:
         files = [file for outcome in self._outcomes.values() for file in outcome.finish(self._frames, problems)]
         for parts in self._parts:
             shutil.rmtree(parts, ignore_errors=True)
-        for text in problems if report else ():
-            report.add_problem(text)
+        _report_problems(report, problems)
         return VideoSummary(self._frames, files, problems, self._continued)
 
     def close(self) -> None:
         for outcome in self._outcomes.values():
             outcome.close()
+
+
+def _report_problems(report: Optional[Report], problems: Iterable[str]) -> None:
+    for text in problems if report else ():
+        report.add_problem(text)

@@ -13,6 +13,7 @@ import numpy as np
 from sapiens2.curation.columns import Column, Record
 from sapiens2.curation.stage import Stage
 from sapiens2.registry import CURATION_STAGES
+from sapiens2.utils.silent_packages import import_onnxruntime
 
 _PACKAGE, _FILE = 'nudenet', '320n.onnx'
 _SIZE = 320
@@ -47,7 +48,7 @@ class Nudity(Stage):
         spec = find_spec(_PACKAGE)
         file = None if spec is None else Path(spec.origin).with_name(_FILE)
         try:
-            import onnxruntime
+            onnxruntime = import_onnxruntime()
         except ImportError:
             file = None
         if file is None or not file.is_file():

@@ -14,6 +14,7 @@ from sapiens2.curation.arguments import Count
 from sapiens2.curation.columns import Column, Record
 from sapiens2.curation.stage import Stage
 from sapiens2.registry import CURATION_STAGES
+from sapiens2.utils.silent_packages import import_onnxruntime
 
 _PACKAGE, _PATTERN = 'rapidocr', 'models/*det*.onnx'
 _MULTIPLE = 32  # of the network's input
@@ -51,7 +52,7 @@ class TextArea(Stage):
 
     def setup(self) -> None:
         try:
-            import onnxruntime
+            onnxruntime = import_onnxruntime()
         except ImportError as error:
             raise ImportError(_install()) from error
         spec = find_spec(_PACKAGE)

@@ -14,6 +14,7 @@ from sapiens2.datasets.converters.base import Converter, Item
 from sapiens2.datasets.converters.sources import files_by_stem, find, read_names
 from sapiens2.datasets.errors import DataError
 from sapiens2.utils.image_io import read_image, read_raster
+from sapiens2.utils.visible_files import visible_files
 
 _MAPPING = 'CelebA-HQ-to-CelebA-mapping.txt'
 # First numbers of CelebA's validation and test photographs, which make the splits of g_partition.py of the authors.
@@ -89,7 +90,7 @@ def _parts(masks: Path) -> dict[str, dict[str, Path]]:
         DataError: for a part that the table lacks.
     """
     found: dict[str, dict[str, Path]] = {}
-    for path in sorted(masks.glob('*/*.png')):
+    for path in visible_files(masks, '*/*.png'):
         number, _, part = path.stem.strip().partition('_')
         if part not in label_tables.CELEBAMASK:
             raise DataError(f'{path}: {part!r} is no known part: {", ".join(label_tables.CELEBAMASK)}')

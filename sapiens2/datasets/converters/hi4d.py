@@ -16,6 +16,7 @@ from sapiens2.datasets.errors import DataError
 from sapiens2.datasets.field_files import read_mask
 from sapiens2.datasets.numpy_files import open_numpy
 from sapiens2.utils.image_io import ImageReadError, read_image
+from sapiens2.utils.visible_files import visible_files
 
 _CAMERAS = 'cameras/rgb_cameras.npz'
 # The table of the set's documentation misspells the key that its files have.
@@ -132,7 +133,7 @@ def _read_cameras(path: Path) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndar
 def _load(sequence: Path, frame: str) -> Surface:
     """The meshes of both people in one frame."""
     vertices, faces, count = [], [], 0
-    for folder in sorted(sequence.glob('seg/instance/*')):
+    for folder in visible_files(sequence, 'seg/instance/*'):
         path = folder / f'mesh-f{int(frame):05d}.npz'
         with open_numpy(str(path)) as mesh:
             vertices.append(mesh['vertices'].astype(float))

@@ -17,6 +17,7 @@ from sapiens2.datasets.field_files import read_sem_seg
 from sapiens2.datasets.label_table import LabelTable
 from sapiens2.datasets.metainfo import load_metainfo
 from sapiens2.utils.image_io import read_image, read_labels
+from sapiens2.utils.visible_files import visible_files
 
 # Label maps that are read to judge the sides, how many must show face and shoes, and the share that must agree.
 _READ, _FEWEST_JUDGED, _LEAST_AGREEING = 500, 20, 0.5
@@ -64,7 +65,7 @@ class HumanParsing(Converter):
         classes = load_metainfo('seg29')['classes']
         face, left, right = (classes.index(name) for name in ('Face_Neck', 'Left_Shoe', 'Right_Shoe'))
         agree = []
-        for path in sorted(self.place(split, 'labels').glob('*.png'))[:_READ]:
+        for path in visible_files(self.place(split, 'labels'), '*.png')[:_READ]:
             labels = read_labels(path)
             columns = [np.nonzero(labels == label)[1] for label in (face, left, right)]
             if all(len(column) for column in columns):

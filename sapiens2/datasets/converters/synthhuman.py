@@ -17,8 +17,8 @@ from sapiens2.datasets.converters.sources import require
 from sapiens2.datasets.errors import DataError
 from sapiens2.datasets.exr import read_exr
 from sapiens2.datasets.field_files import read_mask
-from sapiens2.datasets.transforms.targets import unproject
 from sapiens2.utils.image_io import read_image
+from sapiens2.utils.pinhole import unproject
 
 _NO_DEPTH = 65504.0  # the largest number of half precision, which the authors' viewer takes for no depth
 _METRES = 0.01  # the set states centimetres

@@ -38,7 +38,7 @@ class PackedDataset(PretrainDataset):
         data_root: folder, or address, that ``files`` are relative to.
         files: paths, patterns such as ``*.tar`` and ``train-{0000..0099}.tar``, or addresses.
         window: groups of images (see the class) that are mixed at a time while shuffling.
-        cache_dir: folder for remote files; None takes ~/.cache/sapiens2/files.
+        cache_dir: folder for remote files; None takes $SAPIENS2_CACHE/files, by default ~/.cache/sapiens2/files.
         cache_gb: gigabytes of remote files that are kept there; 0 keeps none, see ``Storage``.
         kwargs: of ``PretrainDataset``.
 

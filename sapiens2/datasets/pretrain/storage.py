@@ -16,8 +16,9 @@ from filelock import FileLock
 
 from sapiens2.datasets.errors import DataError, Fault, Kind
 from sapiens2.utils.atomic import atomic_path
+from sapiens2.utils.regular_file import check_regular
+from sapiens2.utils.user_cache import user_cache
 
-DEFAULT_CACHE = '~/.cache/sapiens2/files'
 _BRACES = re.compile(r'\{([^{}]*)\}')
 _RANGE = re.compile(r'(\d+)\.\.(\d+)')
 # What stores call the version of a file; the first there is tells whether it has changed.
@@ -51,14 +52,19 @@ class Storage:
     """Reads files at any place; remote ones are kept in a folder of limited size.
 
     Args:
-        cache_dir: that folder; processes, also of several runs, may share it.
+        cache_dir: that folder, None for ``files`` in the user's cache; processes, also of several runs, may share it.
         cache_bytes: of all files in it, those just being fetched aside; the ones not used for longest go first. 0
             keeps none and reads only the parts of remote files that are asked for, each with a request of its own.
     """
 
     def __init__(self, cache_dir: Optional[str] = None, cache_bytes: int = 0) -> None:
-        self.cache_dir = Path(cache_dir or DEFAULT_CACHE).expanduser()
+        self._cache_dir = cache_dir
         self.cache_bytes = cache_bytes
+
+    @property
+    def cache_dir(self) -> Path:
+        """The folder; it need not exist. Asked for when it is needed, as a user may have none."""
+        return Path(self._cache_dir).expanduser() if self._cache_dir else user_cache() / 'files'
 
     def expand(self, root: str, patterns: Sequence[str]) -> list[str]:
         """Paths and addresses that ``patterns``, relative to ``root``, name with braces and wildcards; in order, each
@@ -78,7 +84,9 @@ class Storage:
     def _matches(self, place: str) -> list[str]:
         if is_remote(place):
             system, path = _file_system(place)
-            matches = sorted(system.unstrip_protocol(match) for match in system.glob(path))
+            # Without hidden files, as below.
+            matches = sorted(system.unstrip_protocol(match) for match in system.glob(path)
+                             if not os.path.basename(match).startswith('.'))
         else:
             # Only what follows the root is a pattern, but a root with wildcards in its name is seldom meant.
             matches = sorted(glob.glob(place, recursive=True))
@@ -119,6 +127,7 @@ class Storage:
         """
         try:
             if not is_remote(path):
+                check_regular(path)
                 return open(path, 'rb')
             if self.cache_bytes:
                 return self._open_kept(path, stamp)
@@ -153,6 +162,8 @@ class Storage:
             if size != stamp['size']:
                 raise DataError(Fault(Kind.UNREADABLE, path, f'{size:,} of {stamp["size"]:,} bytes arrived', 'files',
                                       'start again'))
+        # Several that were fetched at once have each found room.
+        self._make_room(0)
 
     def _make_room(self, size: int) -> None:
         with FileLock(self.cache_dir / '.lock-room'):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
@@ -34,7 +35,9 @@ class DataParallel(Strategy):
         wrapper = runner.cfg.get('model_wrapper_cfg')
         if runner.distributed and not is_model_wrapper(model) and get_device() == 'cpu':
             wrapper = dict(broadcast_buffers=False, device_ids=None, **(wrapper or {}))
-        return Runner.wrap_model(runner, wrapper, model)
+        # MMEngine's argument, for which newer versions of torch have another name.
+        warnings.filterwarnings('ignore', '`broadcast_buffers` is deprecated', FutureWarning)
+        return Runner.wrap_model(runner, wrapper and {'_scope_': 'mmengine', **wrapper}, model)
 
     def initialise(self, runner: Sapiens2Runner) -> None:
         Runner._init_model_weights(runner)

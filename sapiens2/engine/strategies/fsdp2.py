@@ -35,7 +35,7 @@ from sapiens2.models.checkpoints import parameters_on_meta
 from sapiens2.models.checkpoints.sharded import check_files, is_sharded, note_compared, read_manifest
 from sapiens2.registry import MODELS, STRATEGIES
 from sapiens2.utils.config import ConfigError
-from sapiens2.utils.devices import dtype_named
+from sapiens2.utils.devices import dtype_named, pick_dtype
 
 if TYPE_CHECKING:
     from sapiens2.engine.runner import Sapiens2Runner
@@ -54,7 +54,8 @@ class FSDP2(Strategy):
     Args:
         shard_size: so many processes share one copy of the model, and there are as many copies as such groups; 'node'
             is the number of processes on a machine. Default: all share one copy.
-        param_dtype: in which parameters are gathered and used; those that are kept and updated are float32.
+        param_dtype: in which parameters are gathered and used, 'auto': bf16 where the device computes in it, else fp32;
+            those that are kept and updated are float32.
         reduce_dtype: in which gradients are summed.
         full_precision: parts of the model (children of it, by name) whose parameters are used in float32.
         reshard_after_forward: release parameters after the forward pass and gather them again for the backward pass;
@@ -75,7 +76,7 @@ class FSDP2(Strategy):
     all_write = True
     all_stop = True
 
-    def __init__(self, shard_size: Union[int, str, None] = None, param_dtype: str = 'bf16', reduce_dtype: str = 'fp32',
+    def __init__(self, shard_size: Union[int, str, None] = None, param_dtype: str = 'auto', reduce_dtype: str = 'fp32',
                  full_precision: tuple[str, ...] = ('contrastive',), reshard_after_forward: bool = True,
                  cpu_offload: bool = False, recompute: Optional[int] = None, compile: bool = False,
                  reduce_every_batch: bool = False, async_save: bool = False) -> None:
@@ -88,7 +89,8 @@ class FSDP2(Strategy):
         if recompute is not None and recompute < 0:
             raise ConfigError(f'strategy.recompute must be at least 0, got {recompute}')
         self.full_precision, self.reshard_after_forward = tuple(full_precision), reshard_after_forward
-        self.param_dtype, self.reduce_dtype = dtype_named(param_dtype), dtype_named(reduce_dtype)
+        self.param_dtype = pick_dtype(param_dtype, torch.device(get_device()))
+        self.reduce_dtype = dtype_named(reduce_dtype)
         self.cpu_offload, self.recompute, self.compile = cpu_offload, recompute, compile
         self.reduce_every_batch, self.async_save = reduce_every_batch, async_save
         self.mesh = _mesh(shard_size)

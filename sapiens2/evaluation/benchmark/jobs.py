@@ -17,6 +17,7 @@ from sapiens2.evaluation.benchmark.dependencies import depends_on, digest_of
 from sapiens2.evaluation.benchmark.spec import PREDICTION_ENTRIES, Row, Spec, file_name
 from sapiens2.models.checkpoints.build import RANDOM
 from sapiens2.utils.config import ConfigError, load_config
+from sapiens2.utils.differences import differences
 from sapiens2.utils.tasks import task_of
 
 # Entries of a data set that belong to the network: what it is given of the same pictures.
@@ -93,10 +94,10 @@ def prepare_jobs(spec: Spec, out: Path,
         if row.align not in (None, 'none') and task != 'pointmap':
             raise ConfigError(f'{spec.path}: {row.name}: align: is for pointmaps and depth, its task is {task}')
         owner, known = first.setdefault(task, (row.name, _measured(cfg)))
-        entry = first_difference(known, _measured(cfg))
-        if entry is not None:
-            raise ConfigError(f'{spec.path}: {row.name}: {entry} is not that of {owner!r}, and rows of one task must '
-                              'have the same data and metrics: set it in cfg_options, or make two benchmarks')
+        different = next(differences(known, _measured(cfg)), None)
+        if different is not None:
+            raise ConfigError(f'{spec.path}: {row.name}: {different[0]} is not that of {owner!r}, and rows of one task '
+                              'must have the same data and metrics: set it in cfg_options, or make two benchmarks')
         configs[row.name] = task, cfg
     jobs = []
     for row in follow(spec.rows):
@@ -111,18 +112,6 @@ def _measured(cfg: Config) -> dict[str, Any]:
     dataset = cfg.test_dataloader.dataset.to_dict()
     return {'test_dataloader': {'dataset': {name: value for name, value in dataset.items() if name not in _OF_NETWORK}},
             'test_evaluator': cfg.to_dict()['test_evaluator']}
-
-
-def first_difference(one: Any, two: Any, entry: str = '') -> Optional[str]:
-    """The first entry in which two nested values differ, as ``--cfg-options`` names it; None where they are equal."""
-    if isinstance(one, Mapping) and isinstance(two, Mapping):
-        for key in dict.fromkeys((*one, *two)):
-            inside = f'{entry}.{key}' if entry else str(key)
-            found = first_difference(one[key], two[key], inside) if key in one and key in two else inside
-            if found is not None:
-                return found
-        return None
-    return None if one == two else entry
 
 
 def _data_name(cfg: Config) -> str:

@@ -8,13 +8,13 @@ from typing import Any, Union
 import torch
 from torch import Tensor
 
-from sapiens2.datasets.transforms.targets import unproject
 from sapiens2.evaluation.functional import (DEPTH_FITS, POINT_FITS, AlignmentError, align_depth,
                                             align_points, disparity_to_depth)
 from sapiens2.evaluation.metrics.dense_metric import MaskedMetric
 from sapiens2.evaluation.metrics.samples import Sample, take
 from sapiens2.structures.names import sample_name
 from sapiens2.utils.choices import ALIGNMENTS
+from sapiens2.utils.pinhole import unproject
 from sapiens2.utils.suggest import check_names
 
 Fields = Mapping[str, Tensor]

@@ -16,9 +16,9 @@ from sapiens2.datasets.exr import read_exr
 from sapiens2.datasets.field_files import read_albedo, read_depth, read_normal, read_sem_seg
 from sapiens2.datasets.label_table import LabelTable
 from sapiens2.datasets.numpy_files import open_numpy
-from sapiens2.datasets.transforms.targets import unproject
 from sapiens2.evaluation.predictions.conventions import INVERSE, METRES, NEGATED, Convention
 from sapiens2.utils.image_io import read_raster
+from sapiens2.utils.pinhole import unproject
 from sapiens2.utils.srgb import linear
 from sapiens2.utils.suggest import unknown_name
 

@@ -87,6 +87,12 @@ def default_batch_size(model: FeatureModel) -> int:
     return 1 if model.device.type == 'cpu' else 16
 
 
+def features_settings(model: FeatureModel) -> dict[str, Any]:
+    """All that decides the features of a picture, in JSON's types."""
+    return dict(format=_FORMAT, weights=model.fingerprint(), kind=type(model.module).__name__, size=list(model.size),
+                normalisation=model.normalisation, dtype=str(model.dtype))
+
+
 def key_of(about: dict[str, Any]) -> str:
     """Sixteen digits that change with anything in ``about``."""
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
@@ -110,8 +116,7 @@ def feature_store(folder: Path, model: FeatureModel, paths: Sequence[Path], data
         ``cls`` and ``mean`` (C,), and ``patches`` (h, w, C), if asked for, of each picture.
     """
     batch_size = min(batch_size or default_batch_size(model), CHUNK)
-    about = dict(format=_FORMAT, weights=model.fingerprint(), kind=type(model.module).__name__, size=list(model.size),
-                 normalisation=model.normalisation, dtype=str(model.dtype), data=data)
+    about = dict(features_settings(model), data=data)
     place = folder / f'{slug(model.label)}-{key_of(about)}'
     store = TensorStore(place / PATCHES, len(paths))
     if not with_patches and store.missing():

@@ -16,7 +16,7 @@ from sapiens2.evaluation.probes.images import ProbeData
 from sapiens2.evaluation.probes.pictures import Mark, heat_pictures, pca_pictures, similarity_maps
 from sapiens2.evaluation.probes.retrieval import neighbours
 from sapiens2.evaluation.probes.store import TensorStore
-from sapiens2.utils.atomic import atomic_path
+from sapiens2.utils.image_io import write_image
 from sapiens2.visualization.layout import beside, fit_square
 
 # Classes whose largest part is looked for in other pictures.
@@ -119,5 +119,4 @@ def _marks(data: ProbeData, number: int) -> dict[str, tuple[float, float]]:
 def _write(found: Mapping[str, Sequence[Row]], folder: Path) -> None:
     for heading, rows in found.items():
         for name, pictures in rows:
-            with atomic_path(folder / slug(heading) / f'{slug(name)}.png') as partial:
-                cv2.imwrite(str(partial), beside(pictures, _GAP))
+            write_image(folder / slug(heading) / f'{slug(name)}.png', beside(pictures, _GAP))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Sequence
 from typing import Any, Optional, Union
 
@@ -25,13 +27,15 @@ class TimmBackbone(BaseModule):
         out_indices: blocks whose feature maps are returned; negative ones count from the last.
         pretrained: let timm download its weights.
         init_cfg: MMEngine's initialisation.
-        **kwargs: passed to ``timm.create_model``.
+        **kwargs: passed to ``timm.create_model``, such as ``depth`` or ``drop_path_rate``.
 
     Raises:
         ImportError: if timm is not installed.
-        ValueError: for an unknown model name (nearest names offered), a model without patch tokens, or a block that it
-            does not have.
+        ValueError: for an unknown model name or argument (nearest names offered), a model without patch tokens, or a
+            block that it does not have.
     """
+
+    passes_arguments_on = True  # for the check of configs: arguments are timm's, too
 
     def __init__(self,
                  model_name: str,
@@ -47,12 +51,18 @@ class TimmBackbone(BaseModule):
             raise ImportError('TimmBackbone needs timm: pip install "sapiens2[timm]"') from error
         if model_name.split('.')[0] not in timm.list_models():
             raise UnknownNameError(unknown_name(model_name, timm.list_models(), 'timm model'))
+        own = set(kwargs)
         if img_size is not None:
             kwargs['img_size'] = img_size if isinstance(img_size, int) else tuple(img_size)
         try:
             self.model = timm.create_model(
                 model_name, pretrained=pretrained, num_classes=0, dynamic_img_size=True, **kwargs)
-        except TypeError as error:  # convolutional and windowed models take no such argument
+        except TypeError as error:
+            refused = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+            if refused and refused[1] in own:
+                known = inspect.signature(timm.models.VisionTransformer).parameters
+                raise UnknownNameError(unknown_name(refused[1], known, f'argument of {model_name}')) from error
+            # Convolutional and windowed models take images of one size.
             raise ValueError(f'{model_name} cannot be used: it is no vision transformer of timm that takes images of '
                              f'any size, or an argument is wrong ({error})') from error
         self.arch_name, self.embed_dims, self.num_layers = model_name, self.model.embed_dim, len(self.model.blocks)

@@ -16,6 +16,7 @@ from mmengine.logging import print_log
 
 from sapiens2.utils.model_index import Release, load_model_index
 from sapiens2.utils.suggest import nearest
+from sapiens2.utils.visible_files import visible_files
 
 _REPOSITORY = re.compile(r'(?P<repository>[\w-][\w.-]*/[\w-][\w.-]*?)(@(?P<revision>[\w.-]+))?')
 _FILE_ENDINGS = ('.safetensors', '.pth', '.pt', '.pt2', '.bin', '.onnx', '.ckpt', '.json', '.xml', '.ts')
@@ -70,10 +71,10 @@ def _from_hub(repository: str, revision: Optional[str]) -> Path:
 def _choose(folder: Path, repository: str) -> Path:
     """The weights in the folder of a repository."""
     release = _release(repository)
-    files = sorted(folder.glob('*.safetensors'))
+    files = visible_files(folder, '*.safetensors')
     if release is not None and release.file and (folder / release.file).exists():
         return folder / release.file
-    if (folder / 'config.json').is_file() and any(folder.glob('model*.safetensors')):
+    if (folder / 'config.json').is_file() and any(file.name.startswith('model') for file in files):
         return folder
     if len(files) == 1:
         return files[0]
@@ -84,7 +85,8 @@ def _choose(folder: Path, repository: str) -> Path:
 
 
 def _description(repository: str, weights: Path, commit: str) -> str:
-    file = weights if weights.is_file() else max(weights.glob('*.safetensors'), key=lambda part: part.stat().st_size)
+    file = weights if weights.is_file() else max(
+        visible_files(weights, '*.safetensors'), key=lambda part: part.stat().st_size)
     # The cache calls the content of a large file by its SHA-256.
     digest = os.path.basename(os.path.realpath(file))
     known = f', SHA-256 {digest}' if re.fullmatch('[0-9a-f]{64}', digest) else ''

@@ -9,6 +9,7 @@ from pathlib import Path
 from sapiens2.models.checkpoints.errors import BadCheckpointFile
 from sapiens2.utils.file_kind import JSON_TEXT, UNKNOWN, describe_content
 from sapiens2.utils.suggest import nearest
+from sapiens2.utils.visible_files import visible_files
 
 SAFETENSORS, TORCH, INDEX = 'safetensors', 'torch', 'safetensors index'
 
@@ -35,7 +36,7 @@ def find_weights(path: Path) -> Path:
     for name in (*WEIGHT_NAMES, MANIFEST):
         if (path / name).is_file():
             return path / name
-    files = sorted(entry.name for entry in path.glob('*.safetensors')) + sorted(e.name for e in path.glob('*.pth'))
+    files = [file.name for file in visible_files(path, '*.safetensors', '*.pth')]
     remedy = f'Name one of its files: {", ".join(files[:8])}.' if files else 'Name the file of weights.'
     raise BadCheckpointFile(path, f'a directory without {" or ".join(WEIGHT_NAMES)}', remedy)
 

@@ -44,7 +44,8 @@ class TransformerBlock(nn.Module):
     def forward(self, x: Tensor, rope: Optional[tuple[Tensor, Tensor]] = None) -> Tensor:
         """(B, N, C) -> (B, N, C); ``rope`` as in ``SelfAttention``."""
         if not self.training and needs_float32(x):
-            return in_float32(self).forward(x.float(), rope).to(x.dtype)
+            # Not ``in_float32(self).forward``: one that was put in its place, to recompute, belongs to this block.
+            return TransformerBlock.forward(in_float32(self), x.float(), rope).to(x.dtype)
         if not self.training and suits_chunks(x):
             return block_in_chunks(self, x, rope)
         x = x + self.drop_path(self.attn(self.ln1(x), rope))

@@ -7,7 +7,6 @@ lives as long as it computes. Results are rounded to bf16 between layers, so the
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Mapping
 from typing import Optional, TypeVar
@@ -32,7 +31,8 @@ def needs_float32(x: Tensor) -> bool:
 
 def in_float32(module: Module) -> Module:
     """A copy of ``module`` for inference whose weights in bf16 are float32; all else is shared with ``module``."""
-    clone = copy.copy(module)
+    clone = object.__new__(type(module))  # without what the class does when it makes or copies one: FSDP2's cannot
+    clone.__dict__.update(module.__dict__)
     clone.__dict__['_parameters'] = _float32(module._parameters)
     clone.__dict__['_buffers'] = _float32(module._buffers)
     clone.__dict__['_modules'] = {name: None if child is None else in_float32(child)

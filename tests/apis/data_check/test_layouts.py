@@ -29,11 +29,14 @@ def root(tmp_path: Path) -> Path:
             'annotations': [dict(id=1, image_id=1, category_id=1, bbox=box, keypoints=[9, 9, 2] * 17)],
             'categories': [dict(id=1, name='person', keypoints=COCO17_NAMES)]}))
     (root / 'manifest.json').write_text('{}')
+    for place in (root, root / 'annotations'):
+        (place / '._people_val.json').write_bytes(b'left by a system')
     return root
 
 
 def test_annotations_beside_folders_are_checked(root: Path) -> None:
     sources = sources_of(str(root))
+    assert '._people' not in sources[1].detected
     assert [source.config['type'] for source in sources] == ['DenseFolderDataset'] * 2 + ['CocoPoseDataset'] * 2
     assert 'manifest.json (no COCO annotations)' in sources[1].detected
     plan = make_plan(sources)

@@ -81,6 +81,9 @@ def test_coco_results_of_a_run_are_whole_after_every_stop(tmp_path):
         write_result(tmp_path, stem, IMAGE, people(count), options)
         collect_coco(tmp_path, options)
     write_result(tmp_path, 'other', IMAGE, people(), options)
+    for name in ('.partial-host-1-2.json', '._other.json'):
+        (tmp_path / 'pose' / name).write_bytes(b'half')
+    assert len(json.loads(collect_coco(tmp_path, options)[0].read_text())) == 5
     small, whole = collect_coco(tmp_path, options, ['b/000003', 'b/000001', 'b/never'])
     records = json.loads(small.read_text())
     assert [record['image_id'] for record in records] == [3, 1, 1]

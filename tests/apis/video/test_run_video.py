@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -13,9 +14,11 @@ import pytest
 from films import FakeCamera, FakeInferencer, make_film, moving_finder
 
 from sapiens2.apis.box_finder import BoxFinder
+from sapiens2.apis.outputs import OutputOptions, collect_coco
 from sapiens2.apis.person_boxes import PersonBoxes
 from sapiens2.apis.video import VideoInput, VideoOptions, run_video
 from sapiens2.apis.video.reader import open_video
+from sapiens2.apis.video.records import frame_stems
 
 av = pytest.importorskip('av')
 pytest.importorskip('scipy')
@@ -133,13 +136,15 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(error, film, tmp_path,
             assert [frame.time for frame in frames_of(first)[0]] == [frame.time for frame in frames_of(second)[0]]
 
 
-def test_what_is_finished_is_not_made_again(film, tmp_path, weights):
-    def run(**options):
+def test_what_is_finished_is_not_made_again(film, tmp_path, weights, monkeypatch):
+    def run(video=film, **options):
         inferencer = FakeInferencer(('pose',), weights)
-        summary = run_video(inferencer, film, tmp_path / 'out', boxes=moving_finder(), **options)
+        summary = run_video(inferencer, video, tmp_path / 'out', boxes=moving_finder(), **options)
         return summary.finished_before, len(inferencer.seen)
     assert run() == (False, 12)
     assert run() == (True, 0)
+    monkeypatch.chdir(tmp_path)
+    assert run('a.mp4') == (True, 0), 'the same file'
     assert run(resume=False) == (False, 12)
     assert run(options=VideoOptions(cutoff=2.0)) == (False, 12)
     weights.write_bytes(b'other')
@@ -202,3 +207,37 @@ def test_boxes_of_a_file_and_frames_without_people(film, tmp_path):
 def test_settings_that_make_no_sense(options, text):
     with pytest.raises(ValueError, match=text):
         VideoOptions(**options)
+
+
+def test_problems_of_a_film_are_named_again(tmp_path, weights):
+    whole = make_film(tmp_path / 'whole.mkv', 20)
+    (tmp_path / 'cut.mkv').write_bytes(whole.read_bytes()[:whole.stat().st_size * 3 // 4])
+    problems = []
+    report = SimpleNamespace(follow=lambda name, results, total: iter(results), add_problem=problems.append)
+    for is_again in (False, True):
+        summary = run_video(FakeInferencer(('seg', 'pointmap'), weights), tmp_path / 'cut.mkv', tmp_path / 'out',
+                            report=report)
+        assert summary.finished_before == is_again and len(summary.problems) == 1
+    assert len(problems) == 2 and problems[0] == problems[1] and 'cut off' in problems[0]
+
+
+def test_coco_results_of_films(film, tmp_path, weights):
+    other = make_film(tmp_path / 'b.mp4', 4)
+    outputs = OutputOptions(pose=('json', 'coco'), picture=False)
+    options = VideoOptions(film=False, frame_files=True, every=2, start=0.15)
+    for video in (film, other):
+        run_video(FakeInferencer(), video, tmp_path / 'out', options, boxes=moving_finder(), outputs=outputs)
+    found = {}
+    for stems in (['a'], ['a', 'b']):
+        path, = collect_coco(tmp_path / 'out', outputs, [
+            name for stem in stems for name in frame_stems(tmp_path / 'out', stem)])
+        found[len(stems)] = json.loads(path.read_text())
+    assert [record['image_id'] for record in found[1]] == [2, 4, 6, 8, 10]
+    assert [record['image_id'] for record in found[2]] == [
+        *(f'a/{number:06d}' for number in (2, 4, 6, 8, 10)), 'b/000002'], 'one number would be two frames'
+    frames = lines(tmp_path / 'out/pose/a.jsonl')[1:-1]
+    for record, frame in zip(found[1], frames):
+        person = frame['instances'][0]
+        assert frame['time_s'] == record['image_id'] / 10 and record['track_id'] == person['track_id'] == 1
+        triples = np.array(record['keypoints']).reshape(17, 3)
+        assert np.array_equal(triples[:, :2], person['keypoints'])

@@ -8,31 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from PIL import Image
+from tiny_sources import COCO_FILES, COCO_SIZE, coco_person, write_coco
 
 from sapiens2.datasets.errors import DataError
-from sapiens2.datasets.metainfo import COCO17_NAMES
 
-HEIGHT, WIDTH = 60, 80
-WHOLEBODY = {'foot_kpts': 6, 'face_kpts': 68, 'lefthand_kpts': 21, 'righthand_kpts': 21}
-FILES = {'coco': 'person_keypoints_{}2017.json', 'coco-wholebody': 'coco_wholebody_{}_v1.0.json'}
-
-
-def person(number: int, image: int, **changes: Any) -> dict[str, Any]:
-    """An annotation of a person in the rectangle from (10, 5) to (40, 55)."""
-    points = np.full((17, 3), 2.0)
-    points[:, 0], points[:, 1] = np.linspace(12, 38, 17), np.linspace(8, 52, 17)
-    points[3] = 0
-    parts = {name: [20.0, 30.0, 1.0] * count for name, count in WHOLEBODY.items()}
-    flags = {f'{name.removesuffix("_kpts")}_valid': name != 'face_kpts' for name in WHOLEBODY}
-    return {'id': number, 'image_id': image, 'category_id': 1, 'iscrowd': 0, 'num_keypoints': 16, 'area': 1500.0,
-            'bbox': [10.0, 5.0, 30.0, 50.0], 'keypoints': points.ravel().tolist(),
-            'segmentation': [[10, 5, 40, 5, 40, 55, 10, 55]], **parts, **flags, **changes}
-
-
-@pytest.fixture(params=FILES)
+@pytest.fixture(params=COCO_FILES)
 def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -40,25 +22,10 @@ def name(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def source(tmp_path: Path, name: str) -> Path:
     """Two splits with a grey photograph, a crowd, an animal, an image of nobody, a missing file and an empty box."""
-    root = tmp_path / 'my downloads/coco'
-    runs = np.zeros((HEIGHT, WIDTH), np.uint8)
-    runs[:, 30:60] = 1
-    counts = [HEIGHT * 30, HEIGHT * 30, HEIGHT * 20]
-    crowd = person(4, 1, iscrowd=1, segmentation=dict(size=[HEIGHT, WIDTH], counts=counts), bbox=[30, 0, 30, 60])
-    annotations = [person(1, 1), crowd, person(2, 2), person(3, 4), person(5, 2, bbox=[1, 1, 0, 9]),
-                   {'id': 6, 'image_id': 3, 'category_id': 18, 'bbox': [0, 0, 5, 5], 'iscrowd': 0}]
-    images = [dict(id=i, file_name=f'{i:012d}.jpg', height=HEIGHT, width=WIDTH, license=1) for i in (1, 2, 3, 4)]
-    categories = [dict(id=1, name='person', supercategory='person', keypoints=list(COCO17_NAMES), skeleton=[]),
-                  dict(id=18, name='dog', supercategory='animal')]
-    for split in ('train', 'val'):
-        folder = root / 'images' / f'{split}2017'
-        folder.mkdir(parents=True)
-        for image in images[:3]:
-            Image.new('L' if image['id'] == 2 else 'RGB', (WIDTH, HEIGHT)).save(folder / image['file_name'])
-        path = root / 'annotations' / FILES[name].format(split)
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps(dict(info={}, licenses=[], images=images, annotations=annotations,
-                                        categories=categories)))
+    root, (height, width) = tmp_path / 'my downloads/coco', COCO_SIZE
+    runs = dict(size=[height, width], counts=[height * 30, height * 30, height * 20])
+    crowd = coco_person(4, 1, iscrowd=1, segmentation=runs, bbox=[30, 0, 30, 60])
+    write_coco(root, name, more=[crowd, coco_person(3, 4), coco_person(5, 2, bbox=[1, 1, 0, 9])], missing=[4])
     return root
 
 
@@ -68,7 +35,7 @@ def test_people_are_converted_and_trained_on(name, source, tmp_path, convert, bu
     skipped = (tmp_path / 'out/skipped.txt').read_text().splitlines()
     assert sorted('000000000004.jpg: is missing' in line or 'annotation 5' in line for line in skipped) == [True] * 4
     assert all(line in result.messages for line in skipped)
-    content = json.loads((tmp_path / 'out/annotations' / FILES[name].format('train')).read_text())
+    content = json.loads((tmp_path / 'out/annotations' / COCO_FILES[name].format('train')).read_text())
     assert [image['id'] for image in content['images']] == [1, 2]
     assert [annotation['id'] for annotation in content['annotations']] == [1, 4, 2]
     assert [category['name'] for category in content['categories']] == ['person']
@@ -92,7 +59,7 @@ def test_people_against_the_rest(name, source, tmp_path, convert, build_from_com
 
 
 def change(source: Path, name: str, edit: Callable[[dict[str, Any]], object]) -> None:
-    path = source / 'annotations' / FILES[name].format('train')
+    path = source / 'annotations' / COCO_FILES[name].format('train')
     content = json.loads(path.read_text())
     edit(content)
     path.write_text(json.dumps(content))
@@ -103,7 +70,7 @@ def test_a_split_of_which_nothing_is_left(name, source, tmp_path, convert) -> No
         path.write_bytes(b'cut')
     result = convert(name, source, '--split', 'train')
     assert result.code == 1 and '000000000001.jpg' in result.messages
-    content = json.loads((tmp_path / 'out/annotations' / FILES[name].format('train')).read_text())
+    content = json.loads((tmp_path / 'out/annotations' / COCO_FILES[name].format('train')).read_text())
     assert content['images'] == content['annotations'] == []
 
 
@@ -145,8 +112,8 @@ def _other(name: str, source: Path, tmp_path: Path) -> Path:
             (tmp_path / f'lip/train_{kind}').mkdir(parents=True)
             Image.new('L', (8, 8)).save(tmp_path / f'lip/train_{kind}/a{ending}')
         return tmp_path / 'lip'
-    path = source / 'annotations' / FILES[name].format('train')
-    path.rename(path.with_name(FILES['coco'].format('train')))
+    path = source / 'annotations' / COCO_FILES[name].format('train')
+    path.rename(path.with_name(COCO_FILES['coco'].format('train')))
     return source
 
 
@@ -164,7 +131,7 @@ def test_wrong_folders_are_named(name, source, tmp_path, convert) -> None:
 
 
 def test_reasons_are_given_where_nothing_is_left(source: Path, name: str, convert: Callable) -> None:
-    path = source / 'annotations' / FILES[name].format('val')
+    path = source / 'annotations' / COCO_FILES[name].format('val')
     content = json.loads(path.read_text())
     for image in content['images']:
         image['height'] = str(image['height'])

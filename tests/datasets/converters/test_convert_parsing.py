@@ -7,41 +7,14 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from PIL import Image
+from tiny_sources import (all_labels, parsing_layout, write_celebamask, write_labels, write_parsing,
+                          write_photograph)
 
 from sapiens2.datasets.converters import label_tables
 from sapiens2.datasets.metainfo import load_metainfo
 
 HEIGHT, WIDTH = 40, 30
 CLASSES = load_metainfo('seg29')['classes']
-
-
-def write_photograph(path: Path, size: tuple[int, int] = (WIDTH, HEIGHT), mode: str = 'RGB') -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.effect_noise(size, 90).convert(mode).save(path)
-
-
-def write_labels(path: Path, labels: np.ndarray) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    image = Image.fromarray(labels)
-    if path.stem.startswith('palette'):
-        image = image.convert('P')
-        image.putpalette(list(range(256)) * 3)
-    image.save(path)
-
-
-def all_labels() -> np.ndarray:
-    return (np.arange(HEIGHT * WIDTH) % 20).astype(np.uint8).reshape(HEIGHT, WIDTH)
-
-
-def layout(root: Path, name: str, split: str) -> tuple[Path, Path, Path]:
-    """Folders of photographs and label maps, and the list, as unpacked."""
-    if name == 'lip':
-        return (root / f'TrainVal_images/TrainVal_images/{split}_images',
-                root / f'TrainVal_parsing_annotations/TrainVal_parsing_annotations/{split}_segmentations',
-                root / f'TrainVal_images/{split}_id.txt')
-    top = root / 'instance-level_human_parsing' / {'train': 'Training', 'val': 'Validation'}[split]
-    return top / 'Images', top / 'Category_ids', top / f'{split}_id.txt'
 
 
 @pytest.fixture(params=['lip', 'cihp'])
@@ -52,16 +25,14 @@ def name(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def source(tmp_path: Path, name: str) -> Path:
     """A grey photograph, a palette label map, one label map missing, one out of range, one of another size."""
+    write_parsing(tmp_path / 'src', name)
     for split in ('train', 'val'):
-        images, labels, names = layout(tmp_path / 'src', name, split)
-        stems = ['77_471474', 'palette_1', 'no labels', '9_out', '9_size', '9_no_photograph']
-        for stem in stems[:-1]:
-            write_photograph(images / f'{stem}.jpg', mode='L' if stem == '77_471474' else 'RGB')
-        write_labels(labels / '77_471474.png', all_labels())
-        write_labels(labels / 'palette_1.png', all_labels())
+        images, labels, names = parsing_layout(tmp_path / 'src', name, split)
+        for stem in ('no labels', '9_out', '9_size'):
+            write_photograph(images / f'{stem}.jpg')
         write_labels(labels / '9_out.png', all_labels() + 1)
         write_labels(labels / '9_size.png', all_labels().T.copy())
-        names.write_text('\n'.join(stems) + '\n')
+        names.write_text(names.read_text() + 'no labels\n9_out\n9_size\n9_no_photograph\n')
     return tmp_path / 'src'
 
 
@@ -80,7 +51,7 @@ def test_human_parsing(name, source, tmp_path, convert, build_from_command) -> N
     expected = np.array([255 if target is None else CLASSES.index(target) for target in table])[all_labels()]
     for stem in ('77_471474', 'palette_1'):
         assert np.array_equal(cv2.imread(str(tmp_path / f'out/train/labels/{stem}.png'), -1), expected)
-    original = layout(source, name, 'train')[0] / '77_471474.jpg'
+    original = parsing_layout(source, name, 'train')[0] / '77_471474.jpg'
     assert (tmp_path / 'out/train/images/77_471474.jpg').read_bytes() == original.read_bytes()
 
 
@@ -95,7 +66,7 @@ def test_tables_differ_in_label_10() -> None:
 
 @pytest.mark.parametrize('own', [True, False])
 def test_sides_of_the_viewer_are_noticed(tmp_path, convert, own) -> None:
-    images, labels, _ = layout(tmp_path / 'src', 'lip', 'train')
+    images, labels, _ = parsing_layout(tmp_path / 'src', 'lip', 'train')
     person = np.zeros((HEIGHT, WIDTH), np.uint8)
     person[:5, 10:20] = 13
     person[-5:, 20:25], person[-5:, 5:10] = (18, 19) if own else (19, 18)
@@ -109,21 +80,10 @@ def test_sides_of_the_viewer_are_noticed(tmp_path, convert, own) -> None:
 @pytest.fixture
 def faces(tmp_path: Path) -> Path:
     """CelebAMask-HQ with parts as grey and as RGB, one photograph without parts, and all three splits."""
+    write_celebamask(tmp_path / 'src', count=5)
     root = tmp_path / 'src/CelebAMask-HQ'
-    rows = ['idx orig_idx orig_file', '0 119613 119614.jpg', '1 162771 162772.jpg', '2 182637 182638.jpg',
-            '3 182638 182639.jpg', '4 5 000006.jpg']
-    root.mkdir(parents=True)
-    (root / 'CelebA-HQ-to-CelebA-mapping.txt').write_text('\n'.join(rows) + '\n')
-    areas = {'skin': (0, 16), 'hair': (14, 20), 'l_eye': (2, 4), 'eye_g': (1, 5), 'mouth': (6, 8), 'u_lip': (5, 6),
-             'l_lip': (8, 9), 'cloth': (20, 30)}
-    for number in range(5):
-        write_photograph(root / f'CelebA-HQ-img/{number}.jpg', (64, 64))
-        for part, (first, last) in {} if number == 4 else areas.items():
-            mask = np.zeros((32, 32), np.uint8)
-            mask[first:last] = 255
-            if part == 'hair':
-                mask = np.stack([mask] * 3, axis=-1)
-            write_labels(root / f'CelebAMask-HQ-mask-anno/{number // 2000}/{number:05d}_{part}.png', mask)
+    for part in root.rglob('00004_*.png'):
+        part.unlink()
     return root
 
 

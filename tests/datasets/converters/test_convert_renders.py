@@ -10,23 +10,15 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from tiny_sources import HI4D_CAMERAS, SCAN_SIZE, egg, hi4d_cameras, write_hi4d, write_thuman
 
 from sapiens2.datasets.field_files import read_depth, read_mask, read_normal
 
-trimesh = pytest.importorskip('trimesh')
+pytest.importorskip('trimesh')
 pytest.importorskip('embreex')
 
 from sapiens2.datasets.converters.render import Camera, Surface  # noqa: E402
 from sapiens2.datasets.converters.thuman import circle  # noqa: E402
-
-SIZE = (96, 72)  # (H, W), pixels
-
-
-def egg(centre: tuple[float, float, float], axes: tuple[float, float, float]) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices and faces of an ellipsoid."""
-    ball = trimesh.creation.icosphere(subdivisions=4)
-    return np.asarray(ball.vertices) * axes + centre, np.asarray(ball.faces)
-
 
 def test_a_ball_has_its_depth_and_normals() -> None:
     intrinsics = np.array([[120.0, 0, 30], [0, 110, 50], [0, 0, 1]])
@@ -34,9 +26,9 @@ def test_a_ball_has_its_depth_and_normals() -> None:
     centre = np.array([0.1, -0.2, 3.0])  # camera frame
     translation = np.array([0.3, 0.1, -0.7])
     vertices, faces = egg(tuple(turn.T @ (centre - translation)), (0.8, 0.8, 0.8))
-    view = Surface(vertices, faces).view(Camera(intrinsics, turn, translation, SIZE))
-    rays = np.stack([*np.meshgrid((np.arange(SIZE[1]) - 30) / 120, (np.arange(SIZE[0]) - 50) / 110),
-                     np.ones(SIZE)], axis=-1)
+    view = Surface(vertices, faces).view(Camera(intrinsics, turn, translation, SCAN_SIZE))
+    rays = np.stack([*np.meshgrid((np.arange(SCAN_SIZE[1]) - 30) / 120, (np.arange(SCAN_SIZE[0]) - 50) / 110),
+                     np.ones(SCAN_SIZE)], axis=-1)
     half, square = rays @ centre, (rays * rays).sum(axis=-1)
     root = half**2 - square * (centre @ centre - 0.8**2)
     depth = (half - np.sqrt(np.maximum(root, 0))) / square
@@ -52,21 +44,9 @@ def test_a_ball_has_its_depth_and_normals() -> None:
 @pytest.fixture
 def scans(tmp_path: Path) -> Path:
     """Three scans of eggs of height 1 with a texture, one of them without its file, and a mesh that is no scan."""
-    root = tmp_path / 'src/THuman2.1 Release'
-    vertices, faces = egg((0.2, 0.4, -0.1), (0.2, 0.5, 0.15))
-    rows = [f'v {x:.6f} {y:.6f} {z:.6f}' for x, y, z in vertices]
-    # Red where u is small, that is for small x, which a camera at +z sees on the left.
-    rows += [f'vt {0.25 + 0.5 * (x - 0.0) / 0.4:.6f} {y:.6f}' for x, y, _ in vertices]
-    rows += ['f ' + ' '.join(f'{corner + 1}/{corner + 1}' for corner in face) for face in faces]
-    texture = np.zeros((64, 64, 3), np.uint8)
-    texture[:, :32, 2], texture[:, 32:, 0] = 200, 200
-    for name in ('0000', '0001', '0525'):
-        (root / name).mkdir(parents=True)
-        (root / name / f'{name}.obj').write_text('\n'.join(['mtllib material0.mtl', 'usemtl material0', *rows]) + '\n')
-        (root / name / 'material0.mtl').write_text('newmtl material0\nmap_Kd material0.jpeg\n')
-        if name != '0001':
-            cv2.imwrite(str(root / name / 'material0.jpeg'), texture, [cv2.IMWRITE_JPEG_QUALITY, 100])
-    (root / '0525/smplx.obj').write_text('v 0 0 0\n')
+    write_thuman(tmp_path / 'src')
+    (tmp_path / 'src/THuman2.1 Release/0001/material0.jpeg').unlink()
+    (tmp_path / 'src/THuman2.1 Release/0525/smplx.obj').write_text('v 0 0 0\n')
     return tmp_path / 'src'
 
 
@@ -111,67 +91,36 @@ def test_a_missing_renderer_is_said_before_any_work(scans, tmp_path, convert, mo
 def test_circle_keeps_everything_in_view() -> None:
     vertices, _ = egg((3.0, 1.0, -2.0), (0.9, 0.85, 0.2))
     for angle in np.linspace(0, 2 * np.pi, 7):
-        camera = circle(vertices, angle, SIZE)
+        camera = circle(vertices, angle, SCAN_SIZE)
         np.testing.assert_allclose(camera.rotation @ camera.rotation.T, np.eye(3), atol=1e-12)
         assert np.linalg.det(camera.rotation) == pytest.approx(1)
         points = (vertices @ camera.rotation.T + camera.translation) @ camera.intrinsics.T
         pixels = points[:, :2] / points[:, 2:]
-        assert (points[:, 2] > 0).all() and (pixels >= 0).all() and (pixels <= np.array(SIZE[::-1]) - 1).all()
-
-
-CAMERA_IDS = (4, 16)
-PEOPLE = [egg((-0.25, 0.9, 0.0), (0.25, 0.9, 0.2)), egg((0.3, 0.85, 0.1), (0.3, 0.85, 0.25))]
-
-
-def hi4d_cameras(distortion: float) -> dict[str, np.ndarray]:
-    """Two cameras, level and turned by a third of a circle; the second bends straight lines."""
-    found = [circle(np.concatenate([vertices for vertices, _ in PEOPLE]), angle, SIZE) for angle in (0.3, 2.4)]
-    return {'ids': np.array(CAMERA_IDS), 'intrinsics': np.stack([camera.intrinsics for camera in found]),
-            'extrinsics': np.stack([np.c_[camera.rotation, camera.translation] for camera in found]),
-            'dist_coeffs': np.array([[0.0] * 5, [distortion, 0, 0, 0, 0]])}
+        assert (points[:, 2] > 0).all() and (pixels >= 0).all() and (pixels <= np.array(SCAN_SIZE[::-1]) - 1).all()
 
 
 @pytest.fixture
 def sequence(tmp_path: Path) -> Path:
     """Frames 11 to 13 of a pair: outlines drawn by OpenCV's projection; a mask and a mesh are missing."""
+    write_hi4d(tmp_path / 'src')
     root = tmp_path / 'src/pair00/dance00'
-    cameras = hi4d_cameras(-0.6)
-    (root / 'cameras').mkdir(parents=True)
-    np.savez(root / 'cameras/rgb_cameras.npz', **cameras)
-    np.savez(root / 'meta.npz', start=11, end=13)
-    for frame in (11, 12, 13):
-        for number, (vertices, faces) in enumerate(PEOPLE):
-            path = root / f'seg/instance/{number}/mesh-f{frame:05d}.npz'
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if frame != 13:
-                np.savez(path, vertices=vertices, faces=faces)
-        for i, camera in enumerate(CAMERA_IDS):
-            image = root / f'images/{camera}/{frame:06d}.jpg'
-            mask = root / f'seg/img_seg_mask/{camera}/all/{frame:06d}.png'
-            drawn = np.zeros(SIZE, np.uint8)
-            for vertices, _ in PEOPLE:
-                points = cv2.projectPoints(vertices, cv2.Rodrigues(cameras['extrinsics'][i][:, :3])[0],
-                                           cameras['extrinsics'][i][:, 3], cameras['intrinsics'][i],
-                                           cameras['dist_coeffs'][i])[0]
-                cv2.fillConvexPoly(drawn, cv2.convexHull(points.round().astype(np.int32)), 255)
-            for path in (image, mask):
-                path.parent.mkdir(parents=True, exist_ok=True)
-            cv2.imwrite(str(image), np.dstack([drawn] * 3))
-            if (frame, camera) != (12, 4):
-                cv2.imwrite(str(mask), drawn)
+    for mesh in root.glob('seg/instance/*/mesh-f00013.npz'):
+        mesh.unlink()
+    (root / 'seg/img_seg_mask/4/all/000012.png').unlink()
     return root
 
 
 def test_hi4d(sequence, tmp_path, convert, build_from_command) -> None:
     result = convert('hi4d', tmp_path / 'src', '--split', 'train', '--val-share', 0)
     assert result.code == 1
-    assert '/4/all/000012.png: is missing' in result.messages and 'mesh-f00013.npz: there is no such file' in result.messages
+    for words in ('/4/all/000012.png: is missing', 'mesh-f00013.npz: there is no such file'):
+        assert words in result.messages
     train = tmp_path / 'out/train'
     names = sorted(path.relative_to(train / 'images').as_posix() for path in (train / 'images').rglob('*.jpg'))
     assert names == [f'pair00/dance00/{name}.jpg' for name in ('16/000011', '16/000012', '4/000011')]
     copied = (train / 'images/pair00/dance00/4/000011.jpg').read_bytes()
     assert copied == (sequence / 'images/4/000011.jpg').read_bytes()
-    for camera in CAMERA_IDS:
+    for camera in HI4D_CAMERAS:
         stem = f'pair00/dance00/{camera}/000011'
         mask, depth = read_mask(str(train / f'masks/{stem}.png')), read_depth(str(train / f'depths/{stem}.npz'), 1)
         picture = cv2.imread(str(train / f'images/{stem}.jpg'))[..., 0] > 127

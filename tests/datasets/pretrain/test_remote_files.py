@@ -6,7 +6,9 @@ import functools
 import http.server
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pretrain_sets import PIPELINE, pictures, write_shards, write_tar
@@ -17,6 +19,7 @@ from sapiens2.datasets.pretrain.storage import Storage
 from sapiens2.datasets.samplers import Draw
 
 fsspec = pytest.importorskip('fsspec')
+MemoryFileSystem = fsspec.get_filesystem_class('memory')
 FILES = list(pictures().values())
 
 
@@ -27,12 +30,36 @@ def memory(tmp_path: Path) -> Iterator[str]:
     system = fsspec.filesystem('memory')
     for path in (tmp_path / 'source').glob('*.tar'):
         system.pipe_file(f'/set/{path.name}', path.read_bytes())
+    system.pipe_file('/set/._part-000.tar', b'left by a system')
     yield 'memory://set'
     system.rm('/set', recursive=True)
 
 
 def contents(found: PretrainShardsDataset) -> list[bytes]:
     return [found.get_data_info(index)['img_bytes'] for index in range(len(found))]
+
+
+def test_files_fetched_at_once_stay_within_the_size(
+        memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    together, get_file = threading.Barrier(2, timeout=60), MemoryFileSystem.get_file
+    met: set[str] = set()
+
+    def slow(self: Any, remote: str, local: str, **options: Any) -> None:
+        if remote not in met:
+            met.add(remote)
+            together.wait()
+        get_file(self, remote, local, **options)
+
+    monkeypatch.setattr(MemoryFileSystem, 'get_file', slow)
+    paths = [f'{memory}/part-{number:03d}.tar' for number in range(2)]
+    stamps = [Storage().stamp(path) for path in paths]
+    limit = max(stamp['size'] for stamp in stamps)
+    storage = Storage(str(tmp_path / 'kept'), limit)
+    with ThreadPoolExecutor(2) as pool:
+        for file, stamp in zip(pool.map(storage.open, paths, stamps), stamps):
+            with file:
+                assert len(file.read()) == stamp['size']
+    assert sum(path.stat().st_size for path in (tmp_path / 'kept').glob('*.tar')) <= limit
 
 
 @pytest.mark.parametrize('files', ['*.tar', 'part-{000..002}.tar'])

@@ -14,7 +14,7 @@ from tiny_data import write_data
 
 from sapiens2.cli.main import build_parser
 from sapiens2.evaluation.benchmark import Row, Spec
-from sapiens2.evaluation.benchmark.jobs import Job, command, first_difference, prepare_jobs
+from sapiens2.evaluation.benchmark.jobs import Job, command, prepare_jobs
 from sapiens2.utils.config import ConfigError
 
 
@@ -111,9 +111,3 @@ def test_commands_say_the_same(tmp_path: Path) -> None:
     words = shlex.split(command(Row('a b', 'c.py', checkpoint='random'), spec, tmp_path))
     assert words == ['python', 'tools/benchmark.py', 'my spec.yml', '--out', str(tmp_path), '--rows', 'a b',
                      '--cfg-options', 'data_root=x y']
-
-
-def test_first_difference() -> None:
-    assert first_difference({'a': {'b': 1}}, {'a': {'b': 1}}) is None
-    assert first_difference({'a': {'b': 1}}, {'a': {'b': 2}}) == 'a.b'
-    assert first_difference({'a': 1}, {'a': 1, 'c': 2}) == 'c' and first_difference({'a': {}}, {'a': 1}) == 'a'

@@ -7,6 +7,7 @@ import torch
 
 from sapiens2.models.backbones.sapiens import Sapiens, resize_pos_embed
 from sapiens2.models.backbones.timm_backbone import TimmBackbone
+from sapiens2.utils.config_names import entry_faults
 
 
 @pytest.mark.parametrize('arch, millions', [('sapiens_0.3b', 306), ('sapiens_0.6b', 634), ('sapiens_1b', 1138),
@@ -45,6 +46,17 @@ def test_timm_backbone_gives_feature_maps():
         TimmBackbone('vit_tiny_patch16_22')
     with pytest.raises(ValueError, match='resnet18'):
         TimmBackbone('resnet18')
+
+
+def test_arguments_of_timm_are_taken_and_others_named():
+    pytest.importorskip('timm', exc_type=ImportError)
+    assert TimmBackbone('vit_tiny_patch16_224', img_size=(64, 48), depth=2).num_layers == 2
+    with pytest.raises(ValueError, match="'dpth'.*Did you mean 'depth'"):
+        TimmBackbone('vit_tiny_patch16_224', dpth=2)
+    faults = list(entry_faults('model', dict(
+        type='DenseEstimator', decode_head=dict(type='SegHead'),
+        backbone=dict(type='TimmBackbone', model_name='vit_tiny_patch16_224', depth=2, img_sze=3))))
+    assert len(faults) == 1 and 'model.backbone.img_sze' in faults[0] and 'img_size' in faults[0]
 
 
 def test_initialising_keeps_the_weights_that_timm_has_loaded():

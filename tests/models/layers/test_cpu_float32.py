@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
+from functools import partial
+
 import pytest
 import torch
-from torch import nn
+from torch import distributed, nn
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.utils.checkpoint import checkpoint
 
 from sapiens2.models.checkpoints.build import build_model
 from sapiens2.models.layers import cpu_float32
@@ -75,6 +81,23 @@ def test_a_copy_shares_what_is_float32_already_and_int8_weights() -> None:
     assert copied.ffn.w3.quantized is block.ffn.w3.quantized
     assert (copied.ffn.w3.weight.dtype, block.ffn.w3.weight.dtype) == (torch.float32, torch.bfloat16)
     assert block.attn.q_norm.weight.dtype == torch.bfloat16 and copied.attn.q_norm.weight.dtype == torch.float32
+
+
+@pytest.fixture
+def one_process() -> Iterator[None]:
+    distributed.init_process_group('gloo', store=distributed.HashStore(), rank=0, world_size=1)
+    yield
+    distributed.destroy_process_group()
+
+
+def test_blocks_that_fsdp_divides_and_recomputes(without_bf16, one_process) -> None:
+    block = build_model(SEG, 'random', 'cpu').backbone.blocks[0].eval()
+    plain = copy.deepcopy(block).bfloat16()
+    fully_shard(block, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16))
+    block.forward = partial(checkpoint, block.forward, use_reentrant=False)
+    x = torch.randn(1, 12, plain.ln1.normalized_shape[0], dtype=torch.bfloat16)
+    with torch.no_grad():
+        torch.testing.assert_close(block(x), plain(x), rtol=0, atol=0)
 
 
 def test_only_values_in_bf16_without_gradient(without_bf16) -> None:

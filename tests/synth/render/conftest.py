@@ -7,9 +7,9 @@ import pytest
 
 pytest.importorskip('embreex')
 
-from sapiens2.datasets.transforms.targets import unproject  # noqa: E402
 from sapiens2.synth.render.cameras import look_at  # noqa: E402
 from sapiens2.synth.scene import Camera, Light, Material, Mesh, Person, Surroundings  # noqa: E402
+from sapiens2.utils.pinhole import unproject  # noqa: E402
 
 SKIN = Material('skin', np.float32([0.5, 0.3, 0.2]), roughness=0.45, specular=0.03, seed=3)
 
