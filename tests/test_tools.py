@@ -177,6 +177,7 @@ def test_training_starts_from_a_backbone_alone(tmp_path: Path) -> None:
     ([config('pose'), '--cfg-options', 'model.backbone.img_size=250,192'], 'divisible by 16'),
     ([config('pose'), '--cfg-options', 'optim_wrapper.optimizer.betas=3'], 'optim_wrapper: cannot be built, '),
     ([config('pose'), '--cfg-options', 'train_cfg=5'], 'train_cfg: must be a dictionary, got 5'),
+    ([config('pose'), '--cfg-options', 'model.decode_head.type=5'], 'model.decode_head.type must be a name or a class, got 5'),
     ([config('pose'), '--cfg-options', 'default_hooks=5'], 'default_hooks: must be a dictionary, got 5'),
     ([config('pose'), '--resume', 'nowhere.pth'], "--resume: 'nowhere.pth' does not exist"),
     ([config('pose'), '--cfg-options', "optim_wrapper.paramwise_cfg.custom_keys={'decoder': {'lr_mult': 2}}"],

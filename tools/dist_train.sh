@@ -25,6 +25,7 @@ fi
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 logs=${LOG_DIR:-work_dirs/processes/$(basename "$config" .py)}
 mkdir -p "$logs"
+echo "$0: the output of every process goes to $logs" >&2
 # Each start gets a store of its own; in a shared one, processes would find the addresses of those that are gone.
 export TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1
 # Seconds that processes have after SIGTERM to finish an iteration and save it; torchrun kills them then. It allows 30.

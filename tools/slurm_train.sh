@@ -30,6 +30,7 @@ nodes=${SLURM_JOB_NUM_NODES:-${SLURM_NNODES:?not in a Slurm job: start with sbat
 first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 logs=${LOG_DIR:-work_dirs/processes/$(basename "$config" .py)}/$SLURM_JOB_ID
 mkdir -p "$logs"
+echo "$0: the output of every process goes to $logs" >&2
 export PYTHONPATH="$here${PYTHONPATH:+:$PYTHONPATH}"
 # Each start gets a store of its own; in a shared one, processes would find the addresses of those that are gone.
 export TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1

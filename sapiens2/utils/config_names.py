@@ -117,6 +117,9 @@ def _component_faults(node: Mapping[str, Any], path: str, registry: RootRegistry
         if component is None:
             yield f'{path}.type: ' + unknown_name(node['type'], _known_names(registry), registry.name)
             return
+    if not callable(component):
+        yield f'{path}.type must be a name or a class, got {component!r}'
+        return
     if registry is OPTIM_WRAPPERS:
         yield from _optim_wrapper_faults(node, path)
     given = set(node) - {'type', '_scope_'} - BUILDER_KEYS.get(registry, frozenset())

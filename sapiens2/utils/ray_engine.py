@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
+from types import ModuleType
 from typing import Any, TypeVar
 
 from sapiens2.utils.parallel import QUEUED, WorkerLostError, as_done
@@ -11,21 +13,32 @@ T = TypeVar('T')
 R = TypeVar('R')
 
 
+def start_ray(extra: str) -> ModuleType:
+    """Ray, in the cluster that ``RAY_ADDRESS`` names, or started with all cores of this machine.
+
+    Args:
+        extra: of this package, that installs what is needed of Ray.
+
+    Raises:
+        ImportError: if Ray is missing.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise ImportError(f'the engine ray needs Ray ({error}): pip install "sapiens2[{extra}]"') from error
+    if not ray.is_initialized():
+        ray.init(log_to_driver=False, logging_level=logging.WARNING)
+    return ray
+
+
 def ray_results_of(function: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R]]:
     """Each item with ``function`` of it as they are done, like ``sapiens2.utils.parallel.results_of``.
-
-    Uses the cluster that ``RAY_ADDRESS`` names, or all cores of this machine.
 
     Raises:
         ImportError: if Ray is missing.
         WorkerLostError: if a process is killed, and again in each of Ray's own tries.
     """
-    try:
-        import ray
-    except ImportError as error:
-        raise ImportError('the engine ray needs Ray: pip install "sapiens2[ray]"') from error
-    if not ray.is_initialized():
-        ray.init(log_to_driver=False)
+    ray = start_ray('ray')
     shared = ray.put(function)
     call = ray.remote(num_cpus=1)(_call)
     waiting: dict[ray.ObjectRef, T] = {}

@@ -50,7 +50,8 @@ def model_name(task: str, name: str) -> str:
             return full
     # What is missing of a short name would hide how near it is.
     names = (*known, *(full.removeprefix('sapiens2_') for full in known))
-    raise UnknownNameError(unknown_name(name, names, f'model for {task}') + ' Or give a config file (.py).')
+    raise UnknownNameError(unknown_name(name, names, f'model for {task}')
+                           + ' A config file (.py) goes to config (--config).')
 
 
 def task_config(task: str, model: Union[str, os.PathLike, Config]) -> Config:
