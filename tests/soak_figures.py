@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -37,6 +38,15 @@ FIGURES = (Figure('rss', 'RSS, MiB', 8, 0.02), Figure('anonymous', 'anonymous me
            Figure('temporary', 'files in its folder for temporary files', 10))
 
 
+def count_children(process: int) -> int:
+    """Children of all threads of ``process``; a thread that ends while they are read has none."""
+    count = 0
+    for task in Path(f'/proc/{process}/task').iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            count += len((task / 'children').read_text(encoding='ascii').split())
+    return count
+
+
 def sample(process: int, temporary: Path) -> dict[str, Any]:
     """What ``process`` holds now, in MiB and numbers; ``processes`` counts its children, too.
 
@@ -47,11 +57,9 @@ def sample(process: int, temporary: Path) -> dict[str, Any]:
     pages = {name: int(words[0]) / 1024 for name, *words in (line.replace(':', '').split()
              for line in memory.splitlines()[1:])}
     status = dict(line.split(':', 1) for line in Path(f'/proc/{process}/status').read_text().splitlines())
-    children = [word for task in Path(f'/proc/{process}/task').iterdir()
-                for word in (task / 'children').read_text(encoding='ascii').split()]
     return {'rss': round(pages['Rss'], 1), 'anonymous': round(pages['Anonymous'], 1),
             'handles': len(os.listdir(f'/proc/{process}/fd')), 'threads': int(status['Threads']),
-            'processes': 1 + len(children),
+            'processes': 1 + count_children(process),
             'temporary': sum(len(files) for _, _, files in os.walk(temporary))}
 
 
