@@ -5,9 +5,9 @@
     python benchmarks/pretrain_ablation.py --out work_dirs/ablation --status
 
 Every variant gets the same number of operations, counted in the matrix products, convolutions and attention of one
-whole step, forward and backward, the teacher's forward included: a cheaper step is repeated more often. What is stopped
-or killed goes on when the same command is given again. The table, mean and standard deviation over the seeds, is in
-DIR/table.md and DIR/table.json.
+whole step, forward and backward, the teacher's forward included: a cheaper step is repeated more often. A twentieth of
+each training is its warm-up. What is stopped or killed goes on when the same command is given again. The table, mean
+and standard deviation over the seeds, is in DIR/table.md and DIR/table.json.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any
 from rich.console import Console
 from torch.utils.flop_counter import FlopCounterMode
 
+from sapiens2.cli.run_options import option
 from sapiens2.evaluation.probes.options import FEW
 from sapiens2.evaluation.probes.report import MAIN, TRIVIAL
 from sapiens2.models.checkpoints.build import RANDOM, build_model
@@ -37,7 +38,7 @@ VARIANTS = {'unified': '', 'mae': '_mae', 'cl': '_cl', 'dino': '_dino'}
 CONFIG = 'sapiens2-tiny_pretrain_synth-256x192'
 PLAN = 'ablation'
 POOLS = ('cls', 'mean')
-SIZE = ('256', '192')
+PATCH = 16
 _PROGRAM = (sys.executable, '-m', 'sapiens2.cli')
 
 
@@ -48,7 +49,7 @@ def main() -> int:
     # A polite end, so that the programs that run save their work and are not left behind.
     signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     plan = {'data': str(args.data.resolve()), 'seeds': args.seeds, 'iterations': args.iterations,
-            'options': args.options, 'quick': args.quick}
+            'size': args.size, 'options': dict(args.options), 'quick': args.quick}
     diary, console = Diary(args.out, plan, PLAN), Console(stderr=True)
     compute = load_compute(args)
     try:
@@ -76,7 +77,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument('--seeds', type=int, nargs='+', default=[0, 1, 2])
     parser.add_argument('--iterations', type=int, default=800, help='of the unified variant; the others '
                                                                      'follow from the operations')
-    parser.add_argument('--options', nargs='*', default=[], metavar='KEY=VALUE', help='--cfg-options of all trainings')
+    parser.add_argument('--size', type=int, nargs=2, default=[256, 192], metavar=('H', 'W'),
+                        help='of the global crops and of the pictures that are probed, in pixels')
+    parser.add_argument('--options', nargs='*', type=option, default=[], metavar='KEY=VALUE',
+                        help='--cfg-options of all trainings')
     parser.add_argument('--at-once', type=int, default=2, help='programs beside one another')
     parser.add_argument('--threads', type=int, default=1, help='of each program')
     parser.add_argument('--quick', action='store_true', help='a few iterations: shows that everything runs')
@@ -84,6 +88,8 @@ def parse() -> argparse.Namespace:
     args = parser.parse_args()
     if not args.status and args.data is None:
         parser.error('--data is missing')
+    if any(side < 2 * PATCH or side % PATCH for side in args.size):
+        parser.error(f'--size: both sides must be multiples of {PATCH} and at least {2 * PATCH}')
     if args.quick:
         args.seeds, args.iterations = args.seeds[:2], 4
     return args
@@ -94,12 +100,24 @@ def config(variant: str) -> Path:
     return configs_dir() / 'pretrain' / f'{CONFIG}{VARIANTS[variant]}.py'
 
 
-def step_flops(variant: str, data: Path) -> tuple[int, int]:
+def cfg_options(args: argparse.Namespace, steps: int) -> dict[str, Any]:
+    """Entries of the config of a training of ``steps``."""
+    images, warm_up = str(args.data / 'train' / 'images'), max(1, steps // 20)
+    crops = 'train_dataloader.dataset.pipeline_options.MultiCrop'
+    return {'data_root': images, 'train_dataloader.dataset.data_root': images, 'train_cfg.max_iters': steps,
+            'param_scheduler.0.end': warm_up + 1, 'param_scheduler.1.begin': warm_up,
+            'default_hooks.logger.interval': 10, 'model.backbone.img_size': tuple(args.size),
+            f'{crops}.global_crops.size': tuple(args.size),
+            f'{crops}.local_crops.size': tuple(max(PATCH, side * 3 // 8 // PATCH * PATCH) for side in args.size),
+            **dict(args.options)}
+
+
+def step_flops(args: argparse.Namespace, variant: str) -> tuple[int, int]:
     """Floating-point operations of one step and samples in its batch."""
     register_all()
-    cfg = load_config(config(variant))
+    cfg = load_config(config(variant), cfg_options(args, 1))
     loader = cfg.train_dataloader
-    dataset = DATASETS.build({**loader.dataset, 'data_root': str(data / 'train' / 'images')})
+    dataset = DATASETS.build(loader.dataset)
     collate = FUNCTIONS.get(loader.collate_fn['type'])
     batch = collate([dataset[index % len(dataset)] for index in range(loader.batch_size)])
     model = build_model(cfg.model, RANDOM, 'cpu').train()
@@ -115,7 +133,7 @@ def load_compute(args: argparse.Namespace) -> dict[str, dict[str, int]]:
     """Operations of a step, and how many steps each variant gets; counted once."""
     path = args.out / 'compute.json'
     if not path.exists():
-        counted = {variant: step_flops(variant, args.data) for variant in VARIANTS}
+        counted = {variant: step_flops(args, variant) for variant in VARIANTS}
         budget = args.iterations * counted['unified'][0]
         write(path, json.dumps({variant: {'flops_a_step': flops, 'batch_size': batch, 'steps': max(
             1, round(budget / flops))} for variant, (flops, batch) in counted.items()}, indent=2))
@@ -126,10 +144,9 @@ def training(args: argparse.Namespace, compute: dict[str, dict[str, int]], varia
     """Pretrain a variant."""
     steps = compute[variant]['steps']
     folder = args.out / f'{variant}-{seed}'
+    options = (f'{key}={value!r}' for key, value in cfg_options(args, steps).items())
     command = (*_PROGRAM, 'train', str(config(variant)), '--work-dir', str(folder), '--resume', '--seed', str(seed),
-               '--cfg-options', f'data_root={args.data / "train" / "images"}',
-               f'train_dataloader.dataset.data_root={args.data / "train" / "images"}', f'train_cfg.max_iters={steps}',
-               'default_hooks.logger.interval=10', *args.options)
+               '--cfg-options', *options)
     return Step(f'{variant} {seed}', command, folder / f'iter_{steps}.pth', steps, newest_iteration)
 
 
@@ -141,7 +158,7 @@ def probing(args: argparse.Namespace, compute: dict[str, dict[str, int]], seed: 
     if pool != POOLS[0]:
         more += ['--probes', 'knn', 'linear', 'retrieval']
     command = (*_PROGRAM, 'probe', *backbones, f'random={config("unified")}@random', 'pixels', '--data', str(args.data),
-               '--out', str(out), '--size', *SIZE, '--pool', pool, '--seed', str(seed), *more)
+               '--out', str(out), '--size', *map(str, args.size), '--pool', pool, '--seed', str(seed), *more)
     return Step(f'probes {seed} {pool}', command, out / 'metrics.json')
 
 

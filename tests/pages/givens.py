@@ -12,6 +12,7 @@ from typing import Any, Optional
 import cv2
 import numpy as np
 import torch
+from films import make_film
 from mmengine.config import Config
 from pages.shrink import verb_of
 from tiny_data import write_data
@@ -77,14 +78,16 @@ def _data_of_config(words: Sequence[str]) -> None:
     cfg = config_of(words)
     if cfg is None:
         return
-    chosen = next((word.partition('=')[2] for word in words if re.match(r'(.*\.)?data_root=', word)), None)
+    chosen, people = (next((word.partition('=')[2] for word in words if re.match(rf'(.*\.)?{name}=', word)), None)
+                      for name in ('data_root', 'ann_file'))
     for data in _data_sets({key: cfg[key] for key in cfg if key.endswith('_dataloader')}):
         root = Path(chosen or data['data_root'])
         if re.match(r'data/synth\b', str(root)):
             _generated(Path('data/synth'), words)
         elif 'ann_file' in data and str(data['ann_file']).endswith('.json'):
-            if not (root / data['ann_file']).exists():
-                _people(root, data['ann_file'], data.get('data_prefix', {}).get('img_path', ''))
+            ann_file = people or data['ann_file']
+            if not (root / ann_file).exists():
+                _people(root, ann_file, data.get('data_prefix', {}).get('img_path', ''))
         elif not root.exists():
             write_data(_task_of(words, root.name) if 'Pretrain' not in data['type'] else 'pretrain', root)
 
@@ -120,6 +123,13 @@ def _photographs(path: Path, words: Sequence[str] = ()) -> None:
         shutil.copy(picture, path)
 
 
+def _classes(path: Path, words: Sequence[str] = ()) -> None:
+    for number, picture in enumerate(sorted((GENERATED / 'train/images').iterdir())):
+        folder = path / ('sitting', 'standing')[number % 2]
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(picture, folder)
+
+
 def _generated(path: Path, words: Sequence[str] = ()) -> None:
     if not (path / 'manifest.json').exists():
         shutil.copytree(GENERATED, path, dirs_exist_ok=True)
@@ -137,7 +147,6 @@ def _predictions(path: Path, words: Sequence[str]) -> None:
 
 
 def _film(path: Path, words: Sequence[str] = ()) -> None:
-    from films import make_film
     make_film(path, count=3)
 
 
@@ -148,10 +157,20 @@ def _films(path: Path, words: Sequence[str] = ()) -> None:
 
 def _boxes(path: Path, words: Sequence[str] = ()) -> None:
     """One person in each picture that a command of a page names beside its boxes."""
-    names = ['a.jpg', 'b.jpg', *(file.name for file in (GENERATED / 'train/images').iterdir())]
+    _write_people(path, ['a.jpg', 'b.jpg', *(file.name for file in (GENERATED / 'train/images').iterdir())])
+
+
+def _coco(path: Path, words: Sequence[str] = ()) -> None:
+    """COCO's people, of the generated pictures, with the 17 key points of each."""
+    _write_people(path, [file.name for file in (GENERATED / 'train/images').iterdir()], iscrowd=0, category_id=1,
+                  area=1200, num_keypoints=17, keypoints=[20, 20, 2] * 17)
+
+
+def _write_people(path: Path, names: Sequence[str], **fields: Any) -> None:
     path.write_text(json.dumps({
         'images': [dict(id=number, file_name=name) for number, name in enumerate(names)],
-        'annotations': [dict(id=number, image_id=number, bbox=[5, 5, 30, 40]) for number in range(len(names))]}))
+        'annotations': [dict(id=number, image_id=number, bbox=[5, 5, 30, 40], **fields)
+                        for number in range(len(names))]}))
 
 
 def _weights(path: Path, words: Sequence[str]) -> None:
@@ -181,7 +200,9 @@ GIVEN: dict[str, Callable[[Path, Sequence[str]], None]] = {
     r'NORMALS|POINTS': _predictions,
     r'SRC(/\w+)?|downloads/\w+': _source,
     r'people\.json': _boxes,
-    r'photos|photographs|data/BG-20k/train': _photographs,
+    r'person_keypoints_val2017\.json': _coco,
+    r'photos|photographs|val2017|data/BG-20k/train': _photographs,
+    r'classes': _classes,
     r'data/synth(/.*)?': lambda path, words: _generated(Path('data/synth'), words),
     r'.*\.(safetensors|pth)': _weights,
 }
